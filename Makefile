@@ -1,0 +1,58 @@
+# Semel's tasks. "make" lists them.
+
+# The go command fetches the toolchain that go.mod names.
+export GOTOOLCHAIN := auto
+
+# How long, how many: make sim SEEDS=1000.
+SEEDS ?= 200
+KILLS ?= 10
+
+# A Kafka of one's own instead of one that is started and deleted again:
+# make test-kafka KAFKA_ADDR=host:port,host:port
+KAFKA_ADDR ?=
+ifeq ($(KAFKA_ADDR),)
+WITH_KAFKA := scripts/kafka with
+WITH_KAFKA3 := scripts/kafka -n 3 with
+else
+export KAFKA_ADDR
+endif
+
+# Benchmarks get a broker that is compiled and has memory.
+BENCH_KAFKA := SEMEL_KAFKA_HEAP=1g SEMEL_KAFKA_JVM=' ' $(WITH_KAFKA)
+
+# The race detector needs a C compiler.
+RACE := $(if $(shell command -v $${CC:-cc}),-race)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo demo-kafka test test-kafka sim crash bench lint fmt
+
+help: ## list these targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 | \2/p' $(firstword $(MAKEFILE_LIST)) | while IFS='|' read -r t d; do printf '%-18s %s\n' "$$t" "$$d"; done
+
+demo: ## count words, crash and go on, with no Kafka: a broker in memory
+	go run ./examples/wordcount -demo
+
+demo-kafka: ## the same on a real Kafka
+	$(WITH_KAFKA) go run ./examples/wordcount -demo
+
+test: ## everything that needs no server, with the race detector
+	@$(if $(RACE),,echo 'no C compiler: the tests run without the race detector')
+	env -u KAFKA_ADDR go test -count=1 $(RACE) ./...
+
+test-kafka: ## all tests, those that need a real Kafka too
+	$(WITH_KAFKA) go test -count=1 -timeout 20m ./...
+
+sim: ## the runtime under a simulator, SEEDS=200
+	go test -count=1 -timeout 24h ./stream/internal/model -run 'Seeds' -args -seeds=$(SEEDS)
+
+crash: ## kill -9 an application on a real Kafka and check each record, KILLS=10
+	$(WITH_KAFKA) go run ./bench/crash -kills=$(KILLS)
+
+bench: ## what exactly-once costs, on a real Kafka
+	$(BENCH_KAFKA) go run ./bench/...
+
+lint: ## vet, golangci-lint, shell scripts, house checks
+	scripts/lint
+
+fmt: ## format all Go files
+	go fmt ./...

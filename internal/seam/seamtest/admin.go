@@ -1,0 +1,90 @@
+package seamtest
+
+import (
+	"time"
+
+	"github.com/semelstream/semel/internal/seam"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+var admin = suite{
+	{"the cluster is fit", func(c *kase) { c.ok(c.Broker.Check(c.ctx)) }},
+	{"creating a topic twice is no error", func(c *kase) {
+		n := c.name("topic")
+		spec := seam.TopicSpec{Name: n, Partitions: 3, Replication: -1, Config: map[string]string{"cleanup.policy": "compact"}}
+		c.ok(c.Broker.Create(c.ctx, []seam.TopicSpec{spec}))
+		c.ok(c.Broker.Create(c.ctx, []seam.TopicSpec{spec, {Name: n + "-2", Partitions: 1, Replication: -1}}))
+		got := must[map[string]seam.Topic](c)(c.Broker.Topics(c.ctx, n, n+"-2"))
+		if len(got) != 2 || got[n].Partitions != 3 || got[n].Config["cleanup.policy"] != "compact" {
+			c.Fatalf("topics %v", got)
+		}
+		if got[n].Config["max.message.bytes"] == "" || got[n].Config["retention.ms"] == "" {
+			c.Fatalf("config %v", got[n].Config)
+		}
+	}},
+	{"Topics leaves out what does not exist", func(c *kase) {
+		n := c.topic(2)
+		got := must[map[string]seam.Topic](c)(c.Broker.Topics(c.ctx, n, c.name("missing")))
+		if len(got) != 1 || got[n].Partitions != 2 {
+			c.Fatalf("topics %v", got)
+		}
+		if got := must[map[string]seam.Topic](c)(c.Broker.Topics(c.ctx, c.name("missing"))); len(got) != 0 {
+			c.Fatalf("topics %v", got)
+		}
+	}},
+	{"a new topic begins and ends at 0", func(c *kase) {
+		tp := c.tp()
+		for what, f := range map[string]func() (map[seam.TP]int64, error){
+			"Starts": func() (map[seam.TP]int64, error) { return c.Broker.Starts(c.ctx, []seam.TP{tp}) },
+			"Ends":   func() (map[seam.TP]int64, error) { return c.Broker.Ends(c.ctx, []seam.TP{tp}) },
+			"Stable": func() (map[seam.TP]int64, error) { return c.Broker.Stable(c.ctx, []seam.TP{tp}) },
+			"Since":  func() (map[seam.TP]int64, error) { return c.Broker.Since(c.ctx, []seam.TP{tp}, time.UnixMilli(1)) },
+		} {
+			if got := must[map[seam.TP]int64](c)(f()); len(got) != 1 || got[tp] != 0 {
+				c.Fatalf("%s: %v", what, got)
+			}
+		}
+	}},
+	{"Starts moves with Purge", func(c *kase) {
+		topic := c.topic(2)
+		a, b := seam.TP{Topic: topic}, seam.TP{Topic: topic, Partition: 1}
+		c.put(a, "1", "2", "3")
+		c.put(b, "4")
+		c.settle(a, 4)
+		c.ok(c.Broker.Purge(c.ctx, map[seam.TP]int64{a: 2}))
+		got := must[map[seam.TP]int64](c)(c.Broker.Starts(c.ctx, []seam.TP{a, b}))
+		if got[a] != 2 || got[b] != 0 {
+			c.Fatalf("starts %v", got)
+		}
+		c.equal(c.read(a, 2), []string{"3"})
+		c.ok(c.Broker.Purge(c.ctx, map[seam.TP]int64{a: 4}))
+		got = must[map[seam.TP]int64](c)(c.Broker.Starts(c.ctx, []seam.TP{a}))
+		if got[a] != 4 {
+			c.Fatalf("starts %v, it ends at 4", got)
+		}
+	}},
+	{"Since finds the first record that is not older", func(c *kase) {
+		tp := c.tp()
+		x := c.txn(c.name("txn"))
+		begin := time.UnixMilli(1_700_000_000_000)
+		for i := range 4 { // a batch each
+			c.ok(x.Add(c.ctx, []seam.TP{tp}))
+			x.Produce([]*kgo.Record{{Topic: tp.Topic, Value: []byte("v"), Timestamp: begin.Add(time.Duration(i) * time.Minute)}})
+			c.ok(x.Prepare(c.ctx, seam.Member{}, nil))
+			c.ok(x.End(c.ctx, true))
+		}
+		c.settle(tp, 8)
+		since := func(t time.Time) int64 {
+			return must[map[seam.TP]int64](c)(c.Broker.Since(c.ctx, []seam.TP{tp}, t))[tp]
+		}
+		// Each record has a marker behind it, whose own time is now.
+		for at, want := range map[time.Duration]int64{-time.Hour: 0, 0: 0, time.Minute: 2, 2 * time.Minute: 4} {
+			if got := since(begin.Add(at)); got != want {
+				c.Fatalf("since %v: %d, want %d", at, got, want)
+			}
+		}
+		if got := since(c.Clock.Now().Add(time.Hour)); got != 8 {
+			c.Fatalf("since an hour from now: %d, want the end, 8", got)
+		}
+	}},
+}

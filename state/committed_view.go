@@ -1,0 +1,131 @@
+package state
+
+// A View reads the committed rows of a KV from any goroutine: those of the
+// changelog so far, without the open transaction, stored or not. It takes the
+// DB's lock for each read, and so waits for the batch of records at work.
+//
+// A walk over rows reads some hundred at a time and lets the lock go in
+// between. Each row was committed when it was read; the walk as a whole is no
+// snapshot.
+type View[K, V any] struct{ s *KV[K, V] }
+
+// View returns the view of s.
+func (s *KV[K, V]) View() *View[K, V] { return &View[K, V]{s} }
+
+// Get returns the committed row of key.
+func (w *View[K, V]) Get(key K) (v V, time int64, ok bool, err error) {
+	o := w.s.o
+	o.d.mu.Lock()
+	defer o.d.mu.Unlock()
+	if o.d.closed {
+		return v, 0, false, ErrClosed
+	}
+	enc, err := w.s.encodeKey(nil, key)
+	if err != nil {
+		return v, 0, false, err
+	}
+	if idx := o.lookup(hashKey(enc), enc); idx != 0 {
+		r := o.committedRow(o.at(idx))
+		if !r.has { // its time is that of the deletion
+			return v, 0, false, nil
+		}
+		return r.v, r.time, true, nil
+	}
+	if ok, err = o.read(enc); err != nil || !ok {
+		if err != nil {
+			err = w.s.failed("reading a row", err)
+		}
+		return v, 0, false, err
+	}
+	v, time = o.loaded, o.loadedT
+	var zero V
+	o.loaded = zero
+	return v, time, true, nil
+}
+
+// Len is how many committed rows there are; see [KV.Len].
+func (w *View[K, V]) Len() (int64, error) {
+	o := w.s.o
+	o.d.mu.Lock()
+	defer o.d.mu.Unlock()
+	n, err := o.count()
+	if err != nil {
+		return 0, w.s.failed("counting rows", err)
+	}
+	for i := range o.tx {
+		had, has := o.tx[i].has, o.at(o.tx[i].idx).flags&present != 0
+		switch {
+		case had && !has:
+			n++
+		case has && !had:
+			n--
+		}
+	}
+	return n, nil
+}
+
+// Range are the committed rows from from to to, both included.
+func (w *View[K, V]) Range(from, to K) Rows[K, V] {
+	s, err := w.s.span(&from, &to)
+	return w.rows(s, err)
+}
+
+// From are the committed rows from key on.
+func (w *View[K, V]) From(key K) Rows[K, V] {
+	s, err := w.s.span(&key, nil)
+	return w.rows(s, err)
+}
+
+// To are the committed rows up to key, which is included.
+func (w *View[K, V]) To(key K) Rows[K, V] {
+	s, err := w.s.span(nil, &key)
+	return w.rows(s, err)
+}
+
+// All are all committed rows.
+func (w *View[K, V]) All() Rows[K, V] { return w.rows(span{}, nil) }
+
+// Prefix are the committed rows whose encoded keys begin so.
+func (w *View[K, V]) Prefix(encoded []byte) Rows[K, V] { return w.rows(prefixSpan(encoded), nil) }
+
+// viewChunk is how many rows are read under one lock.
+const viewChunk = 256
+
+func (w *View[K, V]) rows(sp span, err error) Rows[K, V] {
+	return func(yield func(Entry[K, V], error) bool) {
+		if err != nil {
+			yield(Entry[K, V]{}, err)
+			return
+		}
+		var rows []Entry[K, V]
+		for rest, more := sp, true; more; {
+			var err error
+			if rows, rest, more, err = w.chunk(rows[:0], rest); err != nil {
+				yield(Entry[K, V]{}, err)
+				return
+			}
+			for _, r := range rows {
+				if !yield(r, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// chunk reads the first rows of sp and returns what of it is left.
+func (w *View[K, V]) chunk(rows []Entry[K, V], sp span) (_ []Entry[K, V], rest span, more bool, err error) {
+	d := w.s.o.d
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	m := w.s.o.scan(sp, true)
+	defer m.close()
+	for len(rows) < viewChunk {
+		row, ok, err := w.s.step(m)
+		if err != nil || !ok {
+			return rows, sp, false, err
+		}
+		rows = append(rows, row)
+	}
+	return rows, sp.after(m.last), true, nil
+}

@@ -1,0 +1,220 @@
+package state
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"go.uber.org/zap"
+)
+
+// A Spec is a store to open.
+type Spec struct {
+	Name string
+	Kind Kind // default KindKeyValue
+}
+
+// Options of a DB.
+type Options struct {
+	Stores []Spec
+	// CacheBytes bounds the clean entries that the stores keep in memory, all
+	// together; default 64 MiB. What is not stored yet comes on top: see
+	// [DB.DirtyBytes] and [DB.PendingBytes].
+	CacheBytes int64
+	Logger     *zap.Logger // default none
+}
+
+const defaultCacheBytes = 64 << 20
+
+// A DB is the stores of one task on one engine, behind one transaction.
+//
+// A change lives through four states, and only the last is on the engine:
+//
+//	open       Put, Set, Delete           Undo takes it back to the last Mark
+//	committed  Committed                  the changelog has it
+//	in a Write Persist                    its batch is made
+//	stored     Persisted                  the engine has it
+//
+// At any time the rows on the engine are what the changelog says up to
+// Position, exactly, since rows and positions are in one batch and only
+// committed changes get there.
+//
+// A DB with its Parts and KVs belongs to one goroutine. Two things may run
+// elsewhere: [Write.Commit], and reads through a [View]. If there are views,
+// the owner holds Lock during all its calls but Close, which takes it itself.
+type DB struct {
+	mu      sync.Mutex
+	e       Engine
+	log     *zap.Logger
+	parts   []*Part
+	byName  map[string]*Part
+	meta    meta
+	gen     uint64 // number of the last mark
+	epoch   uint64 // changes when rows move between overlay and engine
+	write   *Write // under way
+	spare   *Batch // for the next Write
+	closed  bool
+	cache   int64 // the most that clean may be
+	clean   int64 // bytes of entries that are as on the engine
+	dirty   int64 // bytes of entries changed in the open transaction
+	pending int64 // bytes of entries that are committed and not stored
+	hand    int   // the part whose entries are evicted next
+}
+
+// A Part is one store as its changelog sees it.
+type Part struct {
+	d         *DB
+	name      string
+	rec       storeRecord // position is the committed one
+	stored    atomic.Int64
+	isStored  bool  // the catalogue has it
+	store     store // nil until somebody opens it
+	typed     any   // the KV around store
+	batch     Batch // for Apply
+	key, val  []byte
+	catalogue []byte // key of its record
+}
+
+// store is what a DB asks of a typed store.
+type store interface {
+	undo()
+	changes(f func(key, value []byte, time int64) error) error
+	committed()
+	persist(b *Batch) error
+	persisted(ok bool)
+	evict(steps int) (left int)
+	entries() int
+	idle() bool // nothing but clean entries
+	drop()      // everything
+}
+
+// Open reads the positions and meta of e, which the DB owns from now on, and
+// makes those stores that are new. If it fails, e is closed.
+func Open(e Engine, o Options) (*DB, error) {
+	d := &DB{
+		e: e, log: o.Logger, byName: map[string]*Part{}, gen: 1, epoch: 1,
+		cache: o.CacheBytes, spare: &Batch{},
+	}
+	if d.cache <= 0 {
+		d.cache = defaultCacheBytes
+	}
+	if d.log == nil {
+		d.log = zap.NewNop()
+	}
+	if err := d.open(o.Stores); err != nil {
+		_ = e.Close() // the first error tells more
+		return nil, fmt.Errorf("opening state: %w", err)
+	}
+	return d, nil
+}
+
+func (d *DB) open(specs []Spec) error {
+	if err := d.checkFormat(); err != nil {
+		return err
+	}
+	known, err := d.catalogue()
+	if err != nil {
+		return err
+	}
+	for _, s := range specs {
+		if s.Kind == 0 {
+			s.Kind = KindKeyValue
+		}
+		if err := d.addPart(s, known); err != nil {
+			return err
+		}
+	}
+	return d.writeCatalogue()
+}
+
+func (d *DB) addPart(s Spec, known map[string]storeRecord) error {
+	if s.Kind != KindKeyValue {
+		return fmt.Errorf("store %q: kind %d is not known", s.Name, s.Kind)
+	}
+	if d.byName[s.Name] != nil {
+		return fmt.Errorf("store %q is there twice", s.Name)
+	}
+	p := &Part{d: d, name: s.Name, catalogue: append(append([]byte(nil), storePrefix...), s.Name...)}
+	if r, ok := known[s.Name]; ok {
+		if r.kind != s.Kind {
+			return fmt.Errorf("store %q was made with kind %d and is opened with %d: give it a new name", s.Name, r.kind, s.Kind)
+		}
+		p.rec, p.isStored = r, true
+	} else {
+		id, err := freeID(known)
+		if err != nil {
+			return err
+		}
+		p.rec = storeRecord{id: id, kind: s.Kind}
+		known[s.Name] = p.rec
+	}
+	p.stored.Store(p.rec.position)
+	d.parts = append(d.parts, p)
+	d.byName[s.Name] = p
+	return nil
+}
+
+func freeID(known map[string]storeRecord) (uint16, error) {
+	next := firstID
+	for _, r := range known {
+		next = max(next, int(r.id)+1)
+	}
+	if next > math.MaxUint16 {
+		return 0, fmt.Errorf("no store id is left")
+	}
+	return uint16(next), nil
+}
+
+// Parts are the stores, in the order of Options.Stores.
+func (d *DB) Parts() []*Part { return d.parts }
+
+// Part is one of the stores by name, nil if there is none.
+func (d *DB) Part(store string) *Part { return d.byName[store] }
+
+// Name is the store's.
+func (p *Part) Name() string { return p.name }
+
+// Position is the next changelog offset that the engine does not hold; 0 if it
+// never held any. It may be called from any goroutine.
+func (p *Part) Position() int64 { return p.stored.Load() }
+
+// CommittedPosition is the next changelog offset that neither the engine nor
+// the committed changes in memory hold.
+func (p *Part) CommittedPosition() int64 { return p.rec.position }
+
+// Lock keeps views out, for a batch of records rather than for one.
+func (d *DB) Lock() { d.mu.Lock() }
+
+// Unlock lets them in.
+func (d *DB) Unlock() { d.mu.Unlock() }
+
+// Flush makes what is stored survive a crash.
+func (d *DB) Flush() error {
+	if d.closed {
+		return ErrClosed
+	}
+	if err := d.e.Flush(); err != nil {
+		return fmt.Errorf("flushing state: %w", err)
+	}
+	return nil
+}
+
+// Close ends the DB and its engine. What is not stored is forgotten, as in
+// [DB.Rewind]. It waits for views and for a Write that commits.
+func (d *DB) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil
+	}
+	d.closed = true
+	if d.write != nil {
+		_ = d.endWrite() // the next Open reads what came of it
+	}
+	d.dropStores()
+	if err := d.e.Close(); err != nil {
+		return fmt.Errorf("closing state: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,286 @@
+package state
+
+import (
+	"bytes"
+	"unsafe"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/tidwall/btree"
+
+	"github.com/semelstream/semel/codec"
+	"github.com/semelstream/semel/internal/assert"
+)
+
+// An overlay is a store's write-back cache in front of the engine: values stay
+// decoded, and a key that is known to be absent has an entry too. Entries have
+// numbers that never change while they live, so logs, lists and trees point to
+// them by number, and chunks of them never move.
+type overlay[V any] struct {
+	d     *DB
+	p     *Part
+	value codec.Codec[V]
+	own   func(V) V   // nil if values stand alone
+	sizer func(V) int // memory outside of V itself, nil if none
+
+	index  index
+	chunks []*[chunkSize]entry[V]
+	next   uint32 // the first number never used
+	free   uint32 // head of the list of entries to use again
+	keys   arena
+
+	tx     []before[V] // what the open transaction changed, as it was
+	undos  []before[V] // what was changed since the mark, as it was
+	txMark int         // length of tx at the mark
+	gen    uint64      // the mark that undos and txMark belong to
+	pend   []uint32    // pending entries
+	flight []uint32    // entries of the Write under way
+
+	rows  rowCount
+	tree  *btree.BTreeG[treeItem] // keys of entries that are not clean; nil if nobody scans
+	treed uint64                  // counts the tree's changes
+	used  bool                    // the tree was used since the last Persisted
+
+	hand    uint32 // the entry that CLOCK looks at next
+	last    uint32 // the entry that was found last: not to be evicted
+	ekey    []byte // scratch: a key in the engine
+	eval    []byte // scratch: an encoded value
+	loaded  V      // what load read
+	loadedT int64
+	load    func(row []byte) error // made once, so that a miss allocates nothing here
+	order   []sortKey
+}
+
+const (
+	chunkBits = 9
+	chunkSize = 1 << chunkBits
+	inlineKey = 16
+)
+
+// An entry is one key. With values of 8 bytes it is a cache line.
+type entry[V any] struct {
+	v     V
+	time  int64
+	mark  uint64 // the mark since which undos has this entry
+	tx    uint32 // 1 + its place in tx, 0 if the open transaction left it alone
+	klen  uint32
+	koff  uint32 // a longer key's place in the arena; in a free entry, the next one
+	size  uint32 // bytes, about
+	key   [inlineKey]byte
+	flags flags
+}
+
+type flags uint8
+
+const (
+	present flags = 1 << iota // there is a value
+	recent                    // for CLOCK
+	pending                   // committed and in pend
+	flying                    // in flight
+	live                      // not in the free list
+)
+
+// stowed entries hold a committed value that the engine has not got.
+const stowed = pending | flying
+
+// before is an entry as it was.
+type before[V any] struct {
+	v     V
+	time  int64
+	idx   uint32
+	has   bool // there was a value
+	first bool // of undos: the transaction had not changed it before
+}
+
+func newOverlay[V any](p *Part, value codec.Codec[V]) *overlay[V] {
+	o := &overlay[V]{d: p.d, p: p, value: value, sizer: sizerOf[V]()}
+	if c, ok := value.(codec.Owner[V]); ok {
+		o.own = c.Own
+	}
+	o.load = o.decodeLoaded
+	o.clear()
+	return o
+}
+
+// clear makes the overlay empty; the DB's counts are the caller's.
+func (o *overlay[V]) clear() {
+	o.index = index{}
+	o.index.grow()
+	o.chunks, o.next, o.free, o.keys = nil, 1, 0, arena{}
+	o.tx, o.undos, o.txMark, o.gen = nil, nil, 0, 0
+	o.pend, o.flight = nil, nil
+	o.tree, o.rows = nil, rowCount{}
+	o.treed++
+	o.hand, o.last = 1, 0
+}
+
+func (o *overlay[V]) at(idx uint32) *entry[V] {
+	return &o.chunks[idx>>chunkBits][idx&(chunkSize-1)]
+}
+
+func (o *overlay[V]) keyOf(e *entry[V]) []byte {
+	if e.klen <= inlineKey {
+		return e.key[:e.klen:e.klen]
+	}
+	return o.keys.get(e.koff, int(e.klen))
+}
+
+func hashKey(key []byte) uint32 { return uint32(xxhash.Sum64(key)) }
+
+// lookup finds an entry, 0 if there is none.
+func (o *overlay[V]) lookup(hash uint32, key []byte) uint32 {
+	x := &o.index
+	for i := x.first(hash); ; i = (i + 1) & x.mask {
+		slot := x.slots[i]
+		if slot == 0 {
+			return 0
+		}
+		if uint32(slot>>32) == hash && bytes.Equal(o.keyOf(o.at(uint32(slot))), key) {
+			return uint32(slot)
+		}
+	}
+}
+
+// find returns key's entry, which it makes from the engine's row or its
+// absence if there is none.
+func (o *overlay[V]) find(key []byte) (uint32, error) {
+	hash := hashKey(key)
+	idx := o.lookup(hash, key)
+	if idx == 0 {
+		var err error
+		if idx, err = o.miss(hash, key); err != nil {
+			return 0, err
+		}
+	} else if e := o.at(idx); e.flags&recent == 0 {
+		e.flags |= recent
+	}
+	o.last = idx
+	return idx, nil
+}
+
+func (o *overlay[V]) miss(hash uint32, key []byte) (uint32, error) {
+	ok, err := o.read(key)
+	if err != nil {
+		return 0, err
+	}
+	o.d.makeRoom()
+	idx := o.insert(hash, key)
+	e := o.at(idx)
+	if ok {
+		e.v, e.time = o.loaded, o.loadedT
+		e.flags |= present
+		o.resize(e)
+		var zero V
+		o.loaded = zero
+	}
+	return idx, nil
+}
+
+// read gets key's row from the engine into loaded.
+func (o *overlay[V]) read(key []byte) (ok bool, err error) {
+	if o.d.closed {
+		return false, ErrClosed
+	}
+	o.ekey = o.p.rec.kind.rowKey(o.ekey[:0], o.p.rec.id, key, 0)
+	return o.d.e.Get(o.ekey, o.load)
+}
+
+func (o *overlay[V]) decodeLoaded(row []byte) (err error) {
+	o.loaded, o.loadedT, err = o.decode(row)
+	return err
+}
+
+// decode takes a value out of an engine's row, and keeps nothing of the row.
+func (o *overlay[V]) decode(row []byte) (v V, time int64, err error) {
+	raw, time, err := splitRow(row)
+	if err != nil {
+		return v, 0, err
+	}
+	if v, err = o.value.Decode(raw); err != nil {
+		return v, 0, err
+	}
+	if o.own != nil {
+		v = o.own(v)
+	}
+	return v, time, nil
+}
+
+// insert makes a clean entry without a value.
+func (o *overlay[V]) insert(hash uint32, key []byte) uint32 {
+	idx := o.newEntry()
+	e := o.at(idx)
+	e.klen, e.flags = uint32(len(key)), live
+	if len(key) <= inlineKey {
+		copy(e.key[:], key)
+	} else {
+		e.koff = o.keys.put(key)
+	}
+	o.index.insert(hash, idx)
+	e.size = o.fixedSize(e)
+	o.d.clean += int64(e.size)
+	return idx
+}
+
+func (o *overlay[V]) newEntry() uint32 {
+	if idx := o.free; idx != 0 {
+		e := o.at(idx)
+		o.free, e.koff = e.koff, 0
+		return idx
+	}
+	idx := o.next
+	o.next++
+	if idx == 0 {
+		assert.That(false, "store %s has 2^32 entries", o.p.name)
+	}
+	if int(idx>>chunkBits) == len(o.chunks) {
+		o.chunks = append(o.chunks, new([chunkSize]entry[V]))
+	}
+	return idx
+}
+
+// removeEntry forgets a clean entry.
+func (o *overlay[V]) removeEntry(idx uint32, e *entry[V]) {
+	if e.tx != 0 || e.flags&stowed != 0 {
+		assert.That(false, "store %s forgets an entry that is not stored", o.p.name)
+	}
+	key := o.keyOf(e)
+	o.index.remove(hashKey(key), idx)
+	if e.klen > inlineKey {
+		o.keys.drop(e.koff, int(e.klen))
+	}
+	o.d.clean -= int64(e.size)
+	*e = entry[V]{koff: o.free}
+	o.free = idx
+}
+
+// entryOverhead is what an entry takes in the index, at its usual load.
+const entryOverhead = 16
+
+func (o *overlay[V]) fixedSize(e *entry[V]) uint32 {
+	n := uint32(unsafe.Sizeof(*e)) + entryOverhead
+	if e.klen > inlineKey {
+		n += e.klen
+	}
+	return n
+}
+
+// resize accounts for e's value after a change.
+func (o *overlay[V]) resize(e *entry[V]) {
+	if o.sizer == nil {
+		return
+	}
+	n := o.fixedSize(e)
+	if e.flags&present != 0 {
+		n += uint32(o.sizer(e.v))
+	}
+	by := int64(n) - int64(e.size)
+	e.size = n
+	if e.tx != 0 {
+		o.d.dirty += by
+	}
+	if e.flags&stowed != 0 {
+		o.d.pending += by
+	}
+	if e.tx == 0 && e.flags&stowed == 0 {
+		o.d.clean += by
+	}
+}

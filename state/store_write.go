@@ -1,0 +1,97 @@
+package state
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"slices"
+)
+
+// persist puts the pending rows into b, as they were committed last, in order
+// of keys: Pebble takes sorted batches in a quarter of the time.
+func (o *overlay[V]) persist(b *Batch) (first error) {
+	o.sortPending()
+	for _, idx := range o.pend {
+		e := o.at(idx)
+		e.flags = e.flags&^pending | flying
+		if first == nil {
+			first = o.persistRow(b, e)
+		}
+	}
+	o.pend, o.flight = o.flight[:0], o.pend
+	return first
+}
+
+func (o *overlay[V]) persistRow(b *Batch, e *entry[V]) error {
+	r := o.committedRow(e)
+	kind := o.p.rec.kind
+	o.ekey = kind.rowKey(o.ekey[:0], o.p.rec.id, o.keyOf(e), r.time)
+	if !r.has {
+		b.Delete(o.ekey)
+		return nil
+	}
+	var time [timeSize]byte
+	row, err := o.encode(kind.rowValue(time[:0], nil, r.time), r.v, true)
+	if err != nil {
+		return err
+	}
+	b.Set(o.ekey, row)
+	return nil
+}
+
+// committedRow is e's row without the open transaction.
+func (o *overlay[V]) committedRow(e *entry[V]) before[V] {
+	if e.tx != 0 {
+		return o.tx[e.tx-1]
+	}
+	return before[V]{v: e.v, time: e.time, has: e.flags&present != 0}
+}
+
+// persisted takes in how the Write under way went.
+func (o *overlay[V]) persisted(ok bool) {
+	for _, idx := range o.flight {
+		e := o.at(idx)
+		e.flags &^= flying
+		switch {
+		case e.flags&pending != 0: // committed anew in the meantime
+		case !ok:
+			e.flags |= pending
+			o.pend = append(o.pend, idx)
+		default:
+			o.d.pending -= int64(e.size)
+			if e.tx == 0 {
+				o.unpin(e)
+			}
+		}
+	}
+	o.flight = o.flight[:0]
+	if !o.used { // nobody scanned since the last time: stop paying for the tree
+		o.tree = nil
+		o.treed++
+	}
+	o.used = false
+}
+
+// A sortKey compares most keys without touching their entries.
+type sortKey struct {
+	head uint64 // the first 8 bytes
+	idx  uint32
+}
+
+func (o *overlay[V]) sortPending() {
+	o.order = o.order[:0]
+	for _, idx := range o.pend {
+		var head [8]byte
+		copy(head[:], o.keyOf(o.at(idx)))
+		o.order = append(o.order, sortKey{binary.BigEndian.Uint64(head[:]), idx})
+	}
+	slices.SortFunc(o.order, func(a, b sortKey) int {
+		if c := cmp.Compare(a.head, b.head); c != 0 {
+			return c
+		}
+		return bytes.Compare(o.keyOf(o.at(a.idx)), o.keyOf(o.at(b.idx)))
+	})
+	for i, k := range o.order {
+		o.pend[i] = k.idx
+	}
+}

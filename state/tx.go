@@ -1,0 +1,93 @@
+package state
+
+import (
+	"fmt"
+
+	"github.com/semelstream/semel/internal/assert"
+)
+
+// Mark is a savepoint: Undo takes back what follows. A transaction begins with
+// one. It costs the same however many rows there are.
+func (d *DB) Mark() { d.gen++ }
+
+// Undo puts all stores and meta back to the last Mark. It is itself a Mark.
+func (d *DB) Undo() {
+	for _, p := range d.parts {
+		if p.store != nil {
+			p.store.undo()
+		}
+	}
+	d.meta.back(d.gen)
+	d.gen++
+}
+
+// Changes calls f with what the open transaction changed, for the changelogs:
+// by store, in order of first change, the last value of each key; a nil value
+// deletes. A row that came and went again in the transaction is left out. The
+// slices are valid during the call. The transaction stays as it is.
+func (d *DB) Changes(f func(p *Part, key, value []byte, time int64) error) error {
+	for _, p := range d.parts {
+		if p.store == nil {
+			continue
+		}
+		err := p.store.changes(func(key, value []byte, time int64) error { return f(p, key, value, time) })
+		if err != nil {
+			return fmt.Errorf("store %q: %w", p.name, err)
+		}
+	}
+	return nil
+}
+
+// DirtyBytes is about the memory of what the open transaction changed.
+func (d *DB) DirtyBytes() int64 { return d.dirty }
+
+// PendingBytes is about the memory of what is committed and not stored.
+func (d *DB) PendingBytes() int64 { return d.pending }
+
+// Committed says that the open transaction is known to be committed, and ends
+// it. For each store, next returns the changelog offset behind the store's last
+// record of the transaction, or false if it wrote none.
+func (d *DB) Committed(next func(p *Part) (pos int64, ok bool)) {
+	for _, p := range d.parts {
+		if p.store != nil {
+			p.store.committed()
+		}
+		if pos, ok := next(p); ok {
+			assert.That(pos >= p.rec.position, "store %s: position %d after %d", p.name, pos, p.rec.position)
+			p.rec.position = pos
+		}
+	}
+	assert.That(d.dirty == 0, "%d dirty bytes after a commit", d.dirty)
+	d.meta.commit()
+	d.gen++
+}
+
+// Rewind forgets all that is not stored, the open transaction, committed
+// changes, and clean rows too; then Position is what the engine has. A Write
+// whose Commit has begun is waited for, one whose Commit has not will return
+// [ErrRewound]. After an error only Close is left.
+func (d *DB) Rewind() error {
+	if d.closed {
+		return ErrClosed
+	}
+	if d.write != nil {
+		_ = d.endWrite() // reload reads what came of it
+	}
+	d.dropStores()
+	if err := d.reload(); err != nil {
+		return fmt.Errorf("rewinding state: %w", err)
+	}
+	return nil
+}
+
+func (d *DB) dropStores() {
+	for _, p := range d.parts {
+		if p.store != nil {
+			p.store.drop()
+		}
+	}
+	assert.That(d.dirty == 0 && d.pending == 0 && d.clean == 0,
+		"%d dirty, %d pending, %d clean bytes in empty stores", d.dirty, d.pending, d.clean)
+	d.gen++
+	d.epoch++
+}

@@ -1,0 +1,196 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/semelstream/semel/internal/seam"
+	"github.com/semelstream/semel/stream/internal/kafka"
+	"github.com/semelstream/semel/stream/internal/runtime"
+)
+
+// An App runs a Topology.
+type App struct {
+	topology *Topology
+	cfg      Config
+
+	mu      sync.Mutex
+	rt      *runtime.App // while it runs
+	stop    func()       // ends Run
+	exit    Exit
+	started bool
+	state   State         // before and after rt
+	ended   chan struct{} // closed when Run has returned
+}
+
+// New checks cfg and prepares an App; it does not connect.
+func New(t *Topology, cfg Config) (*App, error) {
+	if t == nil {
+		return nil, errors.New("semel: no topology: make one with Build")
+	}
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	return &App{topology: t, cfg: cfg, exit: cfg.OnExit, state: Starting, ended: make(chan struct{})}, nil
+}
+
+// Run is [Build], [New] and [App.Run] in one, for main.
+func Run(ctx context.Context, define func(*Builder), cfg Config) error {
+	t, err := Build(define)
+	if err != nil {
+		return err
+	}
+	a, err := New(t, cfg)
+	if err != nil {
+		return err
+	}
+	return a.Run(ctx)
+}
+
+// check fills in defaults and reports what is missing or senseless.
+func (c *Config) check() error {
+	var bad []error
+	if c.AppID == "" {
+		bad = append(bad, errors.New("Config.AppID is empty: give the application a name that stays"))
+	} else if strings.ContainsFunc(c.AppID, notInTopicNames) {
+		bad = append(bad, fmt.Errorf("Config.AppID %q: use letters, digits, '.', '_' and '-' only, since it begins topic names", c.AppID))
+	}
+	if len(c.Brokers) == 0 {
+		bad = append(bad, errors.New("Config.Brokers is empty: give one address or more, as host:port"))
+	}
+	if c.Workers < 0 {
+		bad = append(bad, fmt.Errorf("Config.Workers is %d: give 1 or more, or 0 for 1", c.Workers))
+	}
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	if c.Session == 0 {
+		c.Session = 45 * time.Second
+	}
+	if len(bad) > 0 {
+		return fmt.Errorf("semel: %w", errors.Join(bad...))
+	}
+	return nil
+}
+
+func notInTopicNames(r rune) bool {
+	switch {
+	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
+		return false
+	}
+	return true
+}
+
+// Run runs the app until ctx ends, then commits what is in hand and returns
+// nil, or returns the first fatal error. It can be called once.
+func (a *App) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	a.mu.Lock()
+	if a.started {
+		a.mu.Unlock()
+		return fmt.Errorf("semel: App.Run was called twice: %w", ErrClosed)
+	}
+	a.started, a.stop = true, stop
+	a.mu.Unlock()
+	defer close(a.ended)
+	err := a.run(ctx)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.rt, a.state = nil, Stopped
+	if err != nil {
+		a.state = Failed
+	}
+	return err
+}
+
+func (a *App) run(ctx context.Context) error {
+	stores, instance, err := openStores(a.cfg)
+	if err != nil {
+		return err
+	}
+	defer stores.close()
+	env, closeEnv, err := kafka.NewEnv(kafka.Config{
+		AppID: a.cfg.AppID, Brokers: a.cfg.Brokers, Client: a.cfg.Client, Logger: a.cfg.Logger,
+		AllowTransactionV1: a.cfg.AllowTransactionV1, AtLeastOnce: a.cfg.AtLeastOnce, Session: a.cfg.Session,
+	})
+	if err != nil {
+		return err
+	}
+	defer closeEnv()
+	env.Stops = seam.TestStops
+	rt := a.topology.runtime(runtime.Env{Env: env, Stores: stores}, a.cfg, instance, a.leaves)
+	a.mu.Lock()
+	a.rt = rt
+	a.mu.Unlock()
+	return publicError(a.cfg.AppID, rt.Run(ctx))
+}
+
+// runtime makes the runtime's app of a topology.
+func (t *Topology) runtime(env runtime.Env, cfg Config, instance string, leave func() bool) *runtime.App {
+	rc := runtime.Config{
+		App: cfg.AppID, Instance: instance, Workers: cfg.Workers, CommitInterval: cfg.CommitInterval,
+		Continuous: cfg.CommitInterval == Continuous, MaxIdle: cfg.MaxIdle, Session: cfg.Session,
+		Replication: cfg.Replication, CreateNothing: cfg.CreateNothing, AtLeastOnce: cfg.AtLeastOnce,
+		Leave: leave, Hooks: hooks(cfg.AppID, cfg.Hooks),
+	}
+	if cfg.OnError != nil {
+		rc.Policy = cfg.OnError.runtime(cfg.AppID)
+	}
+	if cfg.MemoryBudget > 0 {
+		rc.CacheBytes = cfg.MemoryBudget / 4
+	}
+	return runtime.New(env, t.withApp(cfg.AppID), rc)
+}
+
+func (a *App) leaves() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.exit == Leave
+}
+
+// Close ends Run as how says and waits for it, at most until ctx ends.
+func (a *App) Close(ctx context.Context, how Exit) error {
+	a.mu.Lock()
+	a.exit = how
+	stop := a.stop
+	a.mu.Unlock()
+	if stop == nil {
+		return nil
+	}
+	stop()
+	select {
+	case <-a.ended:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// State is what the app is doing now.
+func (a *App) State() State {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.rt != nil {
+		return State(a.rt.State())
+	}
+	return a.state
+}
+
+// publicError makes the runtime's failures the user's.
+func publicError(app string, err error) error {
+	var f *runtime.Stopper
+	if errors.As(err, &f) {
+		return newFailure(app, f.Task, f.Failure, f.Record)
+	}
+	if errors.Is(err, runtime.ErrIncompatible) && !errors.Is(err, ErrIncompatible) {
+		return fmt.Errorf("%w: %w", ErrIncompatible, err)
+	}
+	return err
+}

@@ -1,0 +1,50 @@
+package stream
+
+import (
+	"errors"
+
+	"github.com/semelstream/semel/stream/internal/graph"
+	"github.com/semelstream/semel/stream/internal/runtime"
+)
+
+// A Topology is an immutable graph.
+type Topology struct {
+	graph    *graph.Graph
+	sources  map[*graph.Topic]openSource
+	policies map[int]ErrorPolicy // by node id
+}
+
+// Build calls define, checks the graph and returns every problem, joined.
+// Each names the operator and the line of the topology that made it.
+func Build(define func(*Builder)) (*Topology, error) {
+	b := newBuilder()
+	define(b)
+	b.done = true
+	b.graph.Cut(b.coparts)
+	b.check()
+	if len(b.problems) > 0 {
+		return nil, errors.Join(b.problems...)
+	}
+	return &Topology{graph: b.graph, sources: b.sources, policies: b.policies}, nil
+}
+
+// A program is a topology and the name of the app that runs it.
+type program struct {
+	*Topology
+	appID string
+}
+
+// withApp is t as the app of that name runs it.
+func (t *Topology) withApp(app string) runtime.Program { return program{t, app} }
+
+// Graph implements runtime.Program.
+func (p program) Graph() *graph.Graph { return p.graph }
+
+// Open implements runtime.Program.
+func (p program) Open(task *runtime.Task) (runtime.Instance, error) {
+	in, err := p.open(task)
+	if err != nil {
+		return nil, err
+	}
+	return in, nil
+}

@@ -1,0 +1,130 @@
+package stream
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/semelstream/semel/stream/internal/graph"
+)
+
+// check finds the mistakes that show only in the whole graph, which has been
+// cut.
+func (b *Builder) check() {
+	if len(b.graph.Nodes) == 0 {
+		b.problems = append(b.problems, &problem{where: "topology", text: "it reads nothing; begin with Builder.Stream or Builder.Table"})
+	}
+	b.checkSources()
+	b.checkStores()
+	for _, sub := range b.graph.Subs {
+		for _, group := range sub.Copart {
+			b.checkGroup(sub, group)
+		}
+	}
+}
+
+// checkSources finds operators that no record reaches.
+func (b *Builder) checkSources() {
+	for _, n := range b.graph.Nodes {
+		if n.Sub >= 0 {
+			continue
+		}
+		if len(n.Parents) == 0 {
+			b.problem(n, "nothing is connected to it; name it in the option Uses of the processor that emits to it")
+		} else if b.onCycle(n) {
+			b.problem(n, "its records come back to it; send them through a topic with Repartition, or take the loop out")
+		}
+	}
+}
+
+// onCycle says that n is its own ancestor.
+func (b *Builder) onCycle(n *graph.Node) bool {
+	seen := map[*graph.Node]bool{}
+	var up func(m *graph.Node) bool
+	up = func(m *graph.Node) bool {
+		for _, p := range m.Parents {
+			if p == n {
+				return true
+			}
+			if !seen[p] {
+				seen[p] = true
+				if up(p) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	return up(n)
+}
+
+func (b *Builder) checkStores() {
+	for _, s := range b.graph.Stores {
+		if s.Node == nil && s.Sub < 0 {
+			b.problems = append(b.problems, &problem{s.Where, fmt.Sprintf("store %q", s.Name),
+				"no processor uses it; name it in a processor's option Uses, or take it out"})
+		}
+		if s.Source != nil && s.Source.Reset != (graph.Reset{}) {
+			b.problems = append(b.problems, &problem{s.Where, fmt.Sprintf("store %q", s.Name), fmt.Sprintf(
+				"its topic %q is to be read from a later point than the beginning, but a table is all of its topic; leave FromEnd or FromAgo out", s.Source.Name)})
+		}
+	}
+}
+
+// checkGroup compares topics that are brought together by key. Their
+// partition counts are compared at start, when they are known, but for those
+// that the topology sets.
+func (b *Builder) checkGroup(sub *graph.Sub, group []*graph.Topic) {
+	first := group[0]
+	for _, t := range group {
+		if p, ok := t.Partition.(partitioner); ok && p.multicast {
+			b.groupProblem(group, "topic %q is multicast: records of one key are in several partitions, so it cannot be joined or share a store with others; read a topic that is not", t.Name)
+			return
+		}
+		if t.Partition != first.Partition {
+			b.groupProblem(group, "topics %q and %q meet by key, but are partitioned by %v and by %v; give both the same PartitionBy, or send one through Repartition where the other has none",
+				first.Name, t.Name, partitionedBy(first.Partition), partitionedBy(t.Partition))
+			return
+		}
+	}
+	var fixed *graph.Topic
+	for _, t := range group {
+		switch {
+		case t.Partitions == 0:
+		case fixed == nil:
+			fixed = t
+		case t.Partitions != fixed.Partitions:
+			b.groupProblem(group, "repartition topics %q and %q meet by key, but have %d and %d partitions; give both the same Partitions",
+				fixed.Name, t.Name, fixed.Partitions, t.Partitions)
+			return
+		}
+	}
+}
+
+// groupProblem is the problem of the operator where the topics of group meet:
+// the first that all of them reach.
+func (b *Builder) groupProblem(group []*graph.Topic, format string, args ...any) {
+	for _, n := range b.graph.Nodes {
+		if len(n.Parents) > 0 && reached(n, group) {
+			b.problem(n, format, args...)
+			return
+		}
+	}
+	var names []string
+	for _, t := range group {
+		names = append(names, t.Name)
+	}
+	b.problems = append(b.problems, &problem{"topology", "topics " + strings.Join(names, ", "), fmt.Sprintf(format, args...)})
+}
+
+func reached(n *graph.Node, group []*graph.Topic) bool {
+	from := map[*graph.Topic]bool{}
+	for _, t := range graph.SourcesOf(n) {
+		from[t] = true
+	}
+	for _, t := range group {
+		if !from[t] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,162 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/semelstream/semel/stream/internal/runtime"
+)
+
+// An ErrorPolicy decides what becomes of a record that failed. It is asked
+// after the record's effects on state and output were undone.
+type ErrorPolicy func(*Failure) Action
+
+// An Action is a policy's decision; [Fail], [Skip] and [DeadLetter] make it.
+type Action struct {
+	kind  runtime.Action
+	topic string
+}
+
+// Fail stops the app with the failure. It is the default.
+func Fail(*Failure) Action { return Action{} }
+
+// Skip drops the record, counted with its reason.
+func Skip(*Failure) Action { return Action{kind: runtime.ActSkip} }
+
+// DeadLetter writes the record as it was read to topic, in the same
+// transaction, with headers that say what failed and where:
+//
+//	__streams.errors.exception   the type of the error
+//	__streams.errors.message     its text
+//	__streams.errors.stacktrace  of a panic
+//	__streams.errors.topic       where the record was read,
+//	__streams.errors.partition   all as text
+//	__streams.errors.offset
+//	__semel.errors.app           who met it
+//	__semel.errors.task
+//	__semel.errors.operator
+//	__semel.errors.op            the step, an [Op]
+//	__semel.errors.time          the record's timestamp in milliseconds
+//
+// The first six are those of Kafka Streams. A timer has no record that could
+// be written: its failure stops the app.
+func DeadLetter(topic string) ErrorPolicy {
+	return func(*Failure) Action { return Action{runtime.ActDeadLetter, topic} }
+}
+
+// A Failure is a record that could not be processed. As an error it wraps
+// Err; App.Run returns it when the policy was Fail.
+type Failure struct {
+	Op       Op     // what failed
+	Operator string // its name in the topology
+	Task     string
+	Source             // where the record was read; zero in timers
+	Key      []byte    // as read; nil is null
+	Value    []byte    // as read; nil is null
+	Headers  Headers   // as read
+	Time     time.Time // as read
+	Err      error     // what the function returned, or the panic
+	Stack    []byte    // of a panic
+
+	app string
+}
+
+// Error names the operator, the record and the reason.
+func (f *Failure) Error() string {
+	where := "task " + f.Task
+	if f.Topic != "" {
+		where += fmt.Sprintf(", record %s/%d at offset %d", f.Topic, f.Partition, f.Offset)
+	}
+	return fmt.Sprintf("operator %q failed (%s, %s): %v", f.Operator, f.Op, where, f.Err)
+}
+
+// Unwrap is Err.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// An Op is the step that failed.
+type Op string
+
+// The steps.
+const (
+	OpDecode   Op = "decode"
+	OpFunction Op = "function" // a user's function or processor
+	OpTimer    Op = "timer"
+	OpEncode   Op = "encode"
+	OpProduce  Op = "produce" // too large, unknown topic, not authorized
+)
+
+// Errors that App.Run and views return, for errors.Is.
+var (
+	ErrIncompatible = errors.New("state or topics do not fit the topology")
+	ErrNotReady     = errors.New("store is restoring or moving")
+	ErrNoStore      = errors.New("no such store")
+	ErrClosed       = errors.New("app is closed")
+)
+
+// runtime is the policy as the runtime asks it, in the app of that name.
+func (p ErrorPolicy) runtime(app string) runtime.Policy {
+	return func(t *runtime.Task, f *runtime.Failure, r *kgo.Record) runtime.Verdict {
+		failure := newFailure(app, t, f, r)
+		a := p.decide(failure)
+		if a.kind == runtime.ActDeadLetter && (r == nil || a.topic == "") {
+			a = Action{}
+		}
+		v := runtime.Verdict{Action: a.kind}
+		if a.kind == runtime.ActDeadLetter {
+			v.DeadLetter, v.Headers = a.topic, deadLetterHeaders(failure)
+		}
+		return v
+	}
+}
+
+// decide asks p. A policy that panics has not decided, and what is not decided
+// stops the app.
+func (p ErrorPolicy) decide(f *Failure) (a Action) {
+	defer func() {
+		if recover() != nil {
+			a = Action{}
+		}
+	}()
+	return p(f)
+}
+
+// newFailure is f as users see it. In timers r is nil.
+func newFailure(app string, t *runtime.Task, f *runtime.Failure, r *kgo.Record) *Failure {
+	p := &Failure{
+		Op: Op(f.Op), Operator: f.Operator, Task: t.ID().String(), Err: f.Err, Stack: f.Stack, app: app,
+	}
+	if r != nil {
+		p.Source = Source{r.Topic, r.Partition, r.Offset}
+		p.Key, p.Value, p.Headers, p.Time = r.Key, r.Value, fromKafka(r.Headers), r.Timestamp
+	}
+	return p
+}
+
+// deadLetterHeaders are what a dead letter says beyond the record's own
+// headers.
+func deadLetterHeaders(f *Failure) []kgo.RecordHeader {
+	var h []kgo.RecordHeader
+	add := func(name, value string) { h = append(h, kgo.RecordHeader{Key: name, Value: []byte(value)}) }
+	cause := f.Err
+	if p, ok := cause.(panicked); ok {
+		cause = p.cause
+	}
+	add("__streams.errors.exception", fmt.Sprintf("%T", cause))
+	add("__streams.errors.message", f.Err.Error())
+	if len(f.Stack) > 0 {
+		add("__streams.errors.stacktrace", string(f.Stack))
+	}
+	add("__streams.errors.topic", f.Topic)
+	add("__streams.errors.partition", strconv.Itoa(int(f.Partition)))
+	add("__streams.errors.offset", strconv.FormatInt(f.Offset, 10))
+	add("__semel.errors.app", f.app)
+	add("__semel.errors.task", f.Task)
+	add("__semel.errors.operator", f.Operator)
+	add("__semel.errors.op", string(f.Op))
+	add("__semel.errors.time", strconv.FormatInt(f.Time.UnixMilli(), 10))
+	return h
+}

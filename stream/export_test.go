@@ -1,0 +1,125 @@
+package stream
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/semelstream/semel/codec"
+	"github.com/semelstream/semel/internal/seam"
+	"github.com/semelstream/semel/state"
+)
+
+// A Replay runs a topology as the reference's test driver did when the golden
+// traces were recorded: a record goes on to the sinks and repartition topics;
+// what waits in repartition topics comes next, the smallest timestamp first.
+type Replay struct{ r *rig }
+
+// NewReplay builds define for a replay.
+func NewReplay(t *testing.T, define func(*Builder)) *Replay { return &Replay{newRig(t, define)} }
+
+// Feed processes k and all that follows from it, and returns what was written
+// to topics that are not internal.
+func (p *Replay) Feed(k *kgo.Record) []*kgo.Record {
+	p.r.t.Helper()
+	p.drain([]*kgo.Record{k})
+	return p.take()
+}
+
+// Advance moves the wall clock.
+func (p *Replay) Advance(d time.Duration) []*kgo.Record {
+	p.r.t.Helper()
+	p.r.must(p.r.advance(d))
+	return p.take()
+}
+
+// Commit closes the transaction.
+func (p *Replay) Commit() []*kgo.Record {
+	p.r.t.Helper()
+	p.r.commit()
+	return p.take()
+}
+
+// Restart opens everything anew from what was committed.
+func (p *Replay) Restart() {
+	p.r.t.Helper()
+	p.r.abort()
+}
+
+func (p *Replay) take() []*kgo.Record {
+	out := p.r.out
+	p.r.out = nil
+	return out
+}
+
+func (p *Replay) drain(waiting []*kgo.Record) {
+	p.r.t.Helper()
+	for len(waiting) > 0 {
+		k := slices.MinFunc(waiting, func(a, b *kgo.Record) int { return a.Timestamp.Compare(b.Timestamp) })
+		waiting = slices.DeleteFunc(waiting, func(o *kgo.Record) bool { return o == k })
+		p.dispatch(k)
+		for _, task := range p.r.sorted() {
+			for _, o := range task.Take() {
+				c := *o
+				if p.r.internal(c.Topic) {
+					waiting = append(waiting, &c)
+				} else {
+					p.r.out = append(p.r.out, &c)
+				}
+			}
+		}
+	}
+}
+
+// dispatch gives k to the tasks that read its topic.
+func (p *Replay) dispatch(k *kgo.Record) {
+	p.r.t.Helper()
+	tp := seam.TP{Topic: k.Topic, Partition: k.Partition}
+	k.Offset = p.r.offsets[tp]
+	p.r.offsets[tp]++
+	for _, sub := range p.r.top.graph.Subs {
+		for i, topic := range sub.Sources {
+			if topic.FullName(rigApp) == k.Topic {
+				p.r.must(p.r.process(p.r.tasks[seam.Task{Sub: int32(sub.ID), Partition: k.Partition}], i, k))
+			}
+		}
+	}
+}
+
+// A Row is a row of a store as text; Ms is its time.
+type Row struct {
+	Key, Value string
+	Ms         int64
+}
+
+// Rows are the rows of a store of texts or numbers by text; false if there is
+// no such store.
+func (p *Replay) Rows(store string) ([]Row, bool) {
+	p.r.t.Helper()
+	for _, task := range p.r.sorted() {
+		if task.db.Part(store) == nil {
+			continue
+		}
+		if kv, err := state.OpenKV(task.db, store, codec.String, codec.String); err == nil {
+			return rowsOf(p.r, kv, func(v string) string { return v }), true
+		}
+		kv, err := state.OpenKV(task.db, store, codec.String, codec.Int64)
+		p.r.must(err)
+		return rowsOf(p.r, kv, func(v int64) string { return strconv.FormatInt(v, 10) }), true
+	}
+	return nil, false
+}
+
+func rowsOf[V any](r *rig, kv *state.KV[string, V], print func(V) string) []Row {
+	var rows []Row
+	for e, err := range kv.All() {
+		r.must(err)
+		rows = append(rows, Row{e.Key, print(e.Value), e.Time.UnixMilli()})
+	}
+	slices.SortFunc(rows, func(a, b Row) int { return cmp.Compare(a.Key, b.Key) })
+	return rows
+}

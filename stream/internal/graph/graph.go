@@ -1,0 +1,93 @@
+// Package graph is a topology as data: nodes, sub-topologies, stores and
+// topics, with no types of keys and values and nothing that runs. Package
+// stream fills it, the runtime reads it, and descriptions are made from it.
+package graph
+
+// A Graph is a whole topology. It is immutable once [Graph.Cut] has returned.
+type Graph struct {
+	Nodes  []*Node  // in order of declaration, parents before children
+	Stores []*Store // in order of declaration
+	Topics []*Topic // every topic that is read or written, in order of first use
+	Subs   []*Sub   // made by Cut
+}
+
+// A Node is an operator.
+type Node struct {
+	ID       int
+	Kind     string // "source", "filter", "aggregate", "sink", ...
+	Name     string // given or generated; unique
+	Given    bool   // the user gave the name
+	Where    string // file:line of the topology
+	Parents  []*Node
+	Children []*Node
+	Topic    *Topic   // of sources and sinks
+	Stores   []*Store // that it reads or writes
+	Sub      int      // set by Cut
+}
+
+// A Topic is read or written. Internal ones are named without the app's
+// prefix here; see [Topic.FullName].
+type Topic struct {
+	Name       string
+	Internal   bool // a repartition topic of this app: made, purged and validated by it
+	Partitions int  // of a repartition topic if the user set it; else 0: that of the sub-topology that writes it
+	Dynamic    bool // a sink that chooses the topic by record: Name is empty
+	Partition  any  // the custom partition function, for comparing joined topics; nil is murmur2
+	Source     bool // some node reads it
+	Sink       bool // some node writes it
+	Reset      Reset
+}
+
+// FullName is the topic's name on the broker.
+func (t *Topic) FullName(app string) string {
+	if t.Internal {
+		return app + "-" + t.Name + "-repartition"
+	}
+	return t.Name
+}
+
+// A Reset says where a source begins when the group has no offset for it.
+type Reset struct {
+	End bool
+	Ago int64 // milliseconds, if positive
+}
+
+// A StoreKind is a store's shape.
+type StoreKind string
+
+// The kinds of stores.
+const (
+	KeyValue StoreKind = "key-value"
+)
+
+// A Store is a state store.
+type Store struct {
+	Name        string
+	Kind        StoreKind
+	InMemory    bool
+	NoChangelog bool
+	Config      map[string]string // of the changelog topic
+	Source      *Topic            // this topic is the changelog; none of its own is written
+	Node        *Node             // that declared it
+	Where       string
+	Sub         int // set by Cut
+}
+
+// ChangelogName is the changelog topic's name on the broker.
+func (s *Store) ChangelogName(app string) string {
+	if s.Source != nil {
+		return s.Source.FullName(app)
+	}
+	return app + "-" + s.Name + "-changelog"
+}
+
+// A Sub is a sub-topology: nodes that are connected without a topic in
+// between or share a store. It runs as one task per partition of its sources.
+type Sub struct {
+	ID      int
+	Nodes   []*Node  // in topological order
+	Sources []*Topic // in order of declaration; a record of topic i goes to Instance.Push(i, ...)
+	Sinks   []*Topic // fixed ones, in order of declaration
+	Stores  []*Store
+	Copart  [][]*Topic // groups of sources that must have the same partition count and function, because a join or a shared store needs it
+}

@@ -1,0 +1,233 @@
+package kafka
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/semelstream/semel/internal/seam"
+	"github.com/semelstream/semel/stream/internal/assign"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"go.uber.org/zap"
+)
+
+// balancer is our assignor in Kafka's classic, cooperative group protocol.
+// Members tell the leader their facts in the user data of the join; the leader
+// plans whole tasks, by package assign, and names their partitions.
+type balancer struct {
+	subs  []seam.Sub
+	sub   map[string]int32 // of each topic
+	print uint64
+	facts func() seam.Facts
+	log   *zap.Logger
+
+	// rejoin asks for a new assignment. It is used once at most: a restarted
+	// member is given its old assignment unseen, also when it came with another
+	// topology.
+	rejoin   func()
+	rejoined atomic.Bool
+}
+
+var _ kgo.GroupBalancer = (*balancer)(nil)
+
+func newBalancer(cfg seam.GroupConfig, log *zap.Logger) (*balancer, error) {
+	b := &balancer{subs: cfg.Subs, sub: make(map[string]int32), print: fingerprint(cfg.Subs), facts: cfg.Facts, log: log}
+	if b.facts == nil {
+		b.facts = func() seam.Facts { return seam.Facts{} }
+	}
+	for n, s := range cfg.Subs {
+		if len(s.Topics) == 0 || s.Tasks <= 0 {
+			return nil, fmt.Errorf("sub-topology %d cannot be assigned: it has %d topics and %d tasks", n, len(s.Topics), s.Tasks)
+		}
+		for _, t := range s.Topics {
+			if _, ok := b.sub[t]; ok {
+				return nil, fmt.Errorf("topic %s is read by two sub-topologies, %d and %d", t, b.sub[t], n)
+			}
+			b.sub[t] = int32(n)
+		}
+	}
+	return b, nil
+}
+
+func (b *balancer) topics() (all []string) {
+	for _, s := range b.subs {
+		all = append(all, s.Topics...)
+	}
+	return all
+}
+
+// tasks are the tasks of partitions, in order. A task is there when any of its
+// partitions is: they always move together.
+func (b *balancer) tasks(parts map[string][]int32) []seam.Task {
+	var out []seam.Task
+	for topic, ps := range parts {
+		n, ok := b.sub[topic]
+		if !ok {
+			continue // of an older topology
+		}
+		for _, p := range ps {
+			if p < b.subs[n].Tasks {
+				out = append(out, seam.Task{Sub: n, Partition: p})
+			}
+		}
+	}
+	slices.SortFunc(out, seam.Task.Compare)
+	return slices.Compact(out)
+}
+
+// ProtocolName must be the same for all members of a group.
+func (b *balancer) ProtocolName() string { return "semel" }
+
+func (b *balancer) IsCooperative() bool { return true }
+
+func (b *balancer) JoinGroupMetadata(topics []string, owned map[string][]int32, generation int32) []byte {
+	m := kmsg.NewConsumerMemberMetadata()
+	m.Version, m.Topics, m.Generation = 3, topics, generation
+	names := make([]string, 0, len(owned))
+	for t := range owned {
+		names = append(names, t)
+	}
+	slices.Sort(names)
+	for _, t := range names {
+		o := kmsg.NewConsumerMemberMetadataOwnedPartition()
+		o.Topic, o.Partitions = t, owned[t]
+		m.OwnedPartitions = append(m.OwnedPartitions, o)
+	}
+	m.UserData = encodeFacts(b.print, b.facts())
+	return m.AppendTo(nil)
+}
+
+func (b *balancer) ParseSyncAssignment(a []byte) (map[string][]int32, error) {
+	var m kmsg.ConsumerMemberAssignment
+	if err := m.ReadFrom(a); err != nil {
+		return nil, fmt.Errorf("reading the group's assignment: %w", err)
+	}
+	if print, _, err := decodePrint(m.UserData); err == nil && print != b.print && b.rejoined.CompareAndSwap(false, true) {
+		b.log.Info("the assignment was made for another topology; asking for a new one")
+		b.rejoin()
+	}
+	return kgo.ParseConsumerSyncAssignment(a)
+}
+
+func (b *balancer) MemberBalancer(ms []kmsg.JoinGroupResponseMember) (kgo.GroupMemberBalancer, map[string]struct{}, error) {
+	cb, err := kgo.NewConsumerBalancer(b, ms)
+	// No topics: the plan is made from Subs alone and needs no metadata.
+	return cb, nil, err
+}
+
+// Balance is called on the leader.
+func (b *balancer) Balance(cb *kgo.ConsumerBalancer, _ map[string]int32) kgo.IntoSyncAssignment {
+	claims := b.claims(cb)
+	ids := make(map[string]*kmsg.JoinGroupResponseMember)
+	members := make([]assign.Member, 0, len(cb.Members()))
+	cb.EachMember(func(m *kmsg.JoinGroupResponseMember, meta *kmsg.ConsumerMemberMetadata) {
+		id := memberName(m)
+		ids[id] = m
+		members = append(members, assign.Member{ID: id, Owned: claims.owned(m.MemberID), Facts: b.factsOf(id, meta)})
+	})
+	plan := assign.Plan(members, b.subs)
+	out := make(assignments, 0, len(members))
+	for _, m := range members {
+		tasks := slices.DeleteFunc(plan[m.ID], func(t seam.Task) bool { return claims.heldByOther(t, ids[m.ID].MemberID) })
+		out = append(out, b.assignment(ids[m.ID].MemberID, tasks))
+	}
+	return out
+}
+
+// memberName is what ties are broken by: the instance outlives restarts.
+func memberName(m *kmsg.JoinGroupResponseMember) string {
+	if m.InstanceID != nil {
+		return *m.InstanceID
+	}
+	return "\x00" + m.MemberID // never an instance's name
+}
+
+func (b *balancer) factsOf(id string, meta *kmsg.ConsumerMemberMetadata) seam.Facts {
+	print, f, err := decodeFacts(meta.UserData)
+	switch {
+	case err != nil:
+		b.log.Warn("a member's facts cannot be read, it is given tasks without them", zap.String("member", id), zap.Error(err))
+	case print != b.print:
+		b.log.Warn("a member has another topology; the group's tasks are those of its leader", zap.String("member", id))
+	}
+	return f
+}
+
+// assignment names the partitions of tasks.
+func (b *balancer) assignment(member string, tasks []seam.Task) kmsg.SyncGroupRequestGroupAssignment {
+	parts := make(map[int32][]int32) // by sub-topology
+	for _, t := range tasks {
+		parts[t.Sub] = append(parts[t.Sub], t.Partition)
+	}
+	var a kmsg.ConsumerMemberAssignment
+	for n, s := range b.subs {
+		if len(parts[int32(n)]) == 0 {
+			continue
+		}
+		for _, topic := range s.Topics {
+			t := kmsg.NewConsumerMemberAssignmentTopic()
+			t.Topic, t.Partitions = topic, parts[int32(n)]
+			a.Topics = append(a.Topics, t)
+		}
+	}
+	a.UserData = encodePrint(b.print)
+	out := kmsg.NewSyncGroupRequestGroupAssignment()
+	out.MemberID, out.MemberAssignment = member, a.AppendTo(nil)
+	return out
+}
+
+type assignments []kmsg.SyncGroupRequestGroupAssignment
+
+func (a assignments) IntoSyncAssignment() []kmsg.SyncGroupRequestGroupAssignment { return a }
+
+// claims are who says to own which task, and since which generation. A member
+// that missed rebalances may still claim what was given to another since.
+type claims map[seam.Task]map[string]int32
+
+func (b *balancer) claims(cb *kgo.ConsumerBalancer) claims {
+	c := make(claims)
+	cb.EachMember(func(m *kmsg.JoinGroupResponseMember, meta *kmsg.ConsumerMemberMetadata) {
+		parts := make(map[string][]int32, len(meta.OwnedPartitions))
+		for _, o := range meta.OwnedPartitions {
+			parts[o.Topic] = append(parts[o.Topic], o.Partitions...)
+		}
+		for _, t := range b.tasks(parts) {
+			if c[t] == nil {
+				c[t] = make(map[string]int32, 1)
+			}
+			c[t][m.MemberID] = meta.Generation
+		}
+	})
+	return c
+}
+
+// newest is the generation of the newest claim of t.
+func (c claims) newest(t seam.Task) int32 {
+	newest := int32(-1)
+	for _, g := range c[t] {
+		newest = max(newest, g)
+	}
+	return newest
+}
+
+// owned are the tasks of which member has the newest claim.
+func (c claims) owned(member string) []seam.Task {
+	var out []seam.Task
+	for t, by := range c {
+		if g, ok := by[member]; ok && g == c.newest(t) {
+			out = append(out, t)
+		}
+	}
+	slices.SortFunc(out, seam.Task.Compare)
+	return out
+}
+
+// heldByOther says that member must wait for t until somebody else gave it
+// up: the second rebalance of the cooperative protocol assigns it.
+func (c claims) heldByOther(t seam.Task, member string) bool {
+	if g, ok := c[t][member]; ok && g == c.newest(t) {
+		return false
+	}
+	return len(c[t]) > 0
+}

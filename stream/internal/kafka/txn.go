@@ -1,0 +1,121 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/semelstream/semel/internal/seam"
+	"github.com/semelstream/semel/txn"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Txn opens the client of a worker: it reads the worker's partitions and
+// produces. With AtLeastOnce it has no transactional id.
+func (b *broker) Txn(ctx context.Context, id string) (seam.Txn, error) {
+	if b.cfg.AtLeastOnce {
+		return b.plain(id)
+	}
+	var opts []kgo.Opt
+	if b.cfg.TransactionTimeout > 0 {
+		opts = append(opts, kgo.TransactionTimeout(b.cfg.TransactionTimeout))
+	}
+	p, err := txn.NewProducer(id, b.options(id, append(opts, consumeOptions()...)...)...)
+	if err != nil {
+		return nil, fmt.Errorf("transactional id %q: %w", id, err)
+	}
+	p.WithLogger(b.log)
+	if err := p.Init(ctx); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return &eos{consumer: newConsumer(p.Client()), p: p}, nil
+}
+
+// eos is exactly-once: package txn's producer on a client that also consumes.
+type eos struct {
+	*consumer
+	p *txn.Producer
+}
+
+var _ seam.Txn = (*eos)(nil)
+
+func (t *eos) Add(ctx context.Context, tps []seam.TP) error { return t.p.Add(ctx, tps) }
+
+func (t *eos) Produce(recs []*kgo.Record) { t.p.Produce(recs) }
+
+func (t *eos) Prepare(ctx context.Context, m seam.Member, offs seam.Offsets) error {
+	return t.p.Prepare(ctx, m, offs)
+}
+
+func (t *eos) End(ctx context.Context, commit bool) error { return t.p.End(ctx, commit) }
+
+func (t *eos) Close() {
+	t.Wake()
+	t.p.Close()
+}
+
+// plain is at-least-once: the same steps without a transaction. What was
+// produced is visible at once, and offsets are committed after it, so that a
+// crash between the two repeats.
+type plain struct {
+	*consumer
+	done func(*kgo.Record, error) // one for all records
+
+	mu    sync.Mutex
+	first error // of Produce; it ends the client's use
+}
+
+var _ seam.Txn = (*plain)(nil)
+
+func (b *broker) plain(id string) (*plain, error) {
+	cl, err := b.newClient(id, append(consumeOptions(),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		// A commit produces in one burst; blocking would stop the worker.
+		kgo.MaxBufferedRecords(1<<20),
+	)...)
+	if err != nil {
+		return nil, err
+	}
+	t := &plain{consumer: newConsumer(cl)}
+	t.done = func(r *kgo.Record, err error) {
+		if err != nil {
+			t.note(r, err)
+		}
+	}
+	return t, nil
+}
+
+func (t *plain) note(r *kgo.Record, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.first == nil {
+		t.first = &seam.ProduceError{Record: r, Err: explain(err, "Write", "topic "+r.Topic)}
+	}
+}
+
+func (t *plain) produceError() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.first
+}
+
+func (t *plain) Add(context.Context, []seam.TP) error { return t.produceError() }
+
+func (t *plain) Produce(recs []*kgo.Record) {
+	for _, r := range recs {
+		t.cl.TryProduce(context.Background(), r, t.done)
+	}
+}
+
+func (t *plain) Prepare(ctx context.Context, m seam.Member, offs seam.Offsets) error {
+	if err := t.cl.Flush(ctx); err != nil {
+		return fmt.Errorf("waiting for records to be written: %w", err)
+	}
+	if err := t.produceError(); err != nil || len(offs) == 0 {
+		return err
+	}
+	return txn.CommitOffsets(ctx, t.cl, m, offs)
+}
+
+func (t *plain) End(context.Context, bool) error { return t.produceError() }

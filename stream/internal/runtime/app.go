@@ -1,0 +1,250 @@
+// Package runtime runs a topology: members, workers, tasks, queues,
+// assignment. It is written against the seams in internal/seam and reaches
+// neither Kafka nor the clock nor the goroutine scheduler directly, so that the
+// same code runs on a real cluster and, turned by hand, on a model of one.
+//
+// A process is one member of the consumer group. Its goroutines are
+//
+//   - the membership (member.go), which hears what tasks are ours,
+//   - workers (worker.go), each with a transactional producer and the tasks
+//     that it owns: it fetches, processes and commits,
+//   - preparers (prepare.go), which fetch offsets and restore stores,
+//   - short ones that write committed rows to disk (persist.go).
+//
+// They talk by orders (order.go), never by calls upwards: whoever gets an order
+// meets it between two records, at its own pace.
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/semelstream/semel/internal/seam"
+	"github.com/semelstream/semel/stream/internal/graph"
+)
+
+// An App is a program at work in one process.
+type App struct {
+	env    Env
+	cfg    Config
+	prog   Program
+	graph  *graph.Graph
+	log    *zap.Logger
+	signal seam.Signal // wakes the membership
+
+	topics    map[string]seam.Topic  // every topic the graph names, as found or made at the start
+	tasks     []int32                // tasks of each sub-topology
+	counts    map[*graph.Topic]int32 // partitions of every fixed topic
+	group     seam.Group
+	workers   []*worker
+	preparers []*preparer
+
+	mu      sync.Mutex // guards what follows; never held across a call into a seam
+	failed  error      // the first reason to stop
+	stop    func()     // ends the wait for changes of the membership
+	state   State
+	dropped map[dropKey]int
+}
+
+type dropKey struct{ task, operator, reason string }
+
+// New prepares an App; nothing runs yet.
+func New(env Env, prog Program, cfg Config) *App {
+	cfg.defaults()
+	return &App{
+		env: env, cfg: cfg, prog: prog, graph: prog.Graph(), log: env.Log, signal: env.Signal(),
+		state: Starting, dropped: map[dropKey]int{},
+	}
+}
+
+// Run runs the app until ctx ends, then commits what is in hand and returns
+// nil, or returns the first error that ends it.
+func (a *App) Run(ctx context.Context) error {
+	work, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	if err := a.start(ctx); err != nil {
+		if ctx.Err() != nil {
+			a.setState(Stopped)
+			return nil
+		}
+		a.setState(Failed)
+		return err
+	}
+	listen, stop := context.WithCancel(ctx)
+	defer stop()
+	a.stop = stop
+	running := a.startWorkers(work)
+	if err := a.join(ctx); err != nil {
+		a.fail(err)
+	} else if err := a.member(listen); err != nil {
+		a.fail(err)
+	}
+	a.stopWorkers(work)
+	end()
+	a.drain(running)
+	if a.group != nil {
+		a.group.Close(a.cfg.Leave != nil && a.cfg.Leave())
+	}
+	if err := a.failure(); err != nil {
+		a.setState(Failed)
+		return err
+	}
+	a.setState(Stopped)
+	return nil
+}
+
+// startWorkers starts the goroutines. The count that it returns falls to zero
+// as they end.
+func (a *App) startWorkers(ctx context.Context) *running {
+	r := &running{}
+	for i := range a.cfg.Workers {
+		w := newWorker(a, i)
+		a.workers = append(a.workers, w)
+	}
+	for i := range min(a.cfg.Workers, 4) {
+		a.preparers = append(a.preparers, &preparer{app: a, id: i, signal: a.env.Signal()})
+	}
+	for _, p := range a.preparers {
+		a.spawn(r, "restore "+strconv.Itoa(p.id), func() { p.run(ctx) })
+	}
+	for _, w := range a.workers {
+		a.spawn(r, "worker "+strconv.Itoa(w.id), func() {
+			if err := w.run(ctx); err != nil {
+				a.fail(err)
+			}
+		})
+	}
+	return r
+}
+
+type running struct{ n int } // guarded by App.mu
+
+func (a *App) spawn(r *running, name string, f func()) {
+	a.mu.Lock()
+	r.n++
+	a.mu.Unlock()
+	a.env.Go(name, func() {
+		f()
+		a.mu.Lock()
+		r.n--
+		a.mu.Unlock()
+		a.signal.Notify()
+	})
+}
+
+// drain waits until the goroutines have ended.
+func (a *App) drain(r *running) {
+	for {
+		a.mu.Lock()
+		n := r.n
+		a.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		for _, p := range a.preparers {
+			p.wake()
+		}
+		a.signal.Wait(context.Background(), 50*time.Millisecond)
+	}
+}
+
+// join enters the consumer group.
+func (a *App) join(ctx context.Context) error {
+	subs := make([]seam.Sub, len(a.graph.Subs))
+	for i, s := range a.graph.Subs {
+		subs[i] = seam.Sub{Tasks: a.tasks[i], Stateful: len(s.Stores) > 0}
+		for _, t := range s.Sources {
+			subs[i].Topics = append(subs[i].Topics, t.FullName(a.cfg.App))
+		}
+	}
+	g, err := a.env.Broker.Group(ctx, seam.GroupConfig{
+		Group: a.cfg.App, Instance: a.cfg.Instance, Subs: subs, Session: a.cfg.Session, Facts: a.facts,
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return a.explainGroup(err)
+	}
+	a.group = g
+	return nil
+}
+
+// facts are what the leader of the group learns of this process.
+func (a *App) facts() seam.Facts {
+	return seam.Facts{Process: a.cfg.Instance, Addr: a.cfg.Addr, Workers: a.cfg.Workers}
+}
+
+// stopWorkers has every worker commit and close.
+func (a *App) stopWorkers(ctx context.Context) {
+	var orders []*order
+	for _, w := range a.workers {
+		o := &order{kind: orderStop}
+		w.post(o)
+		orders = append(orders, o)
+	}
+	a.await(ctx, orders, revokeWait)
+}
+
+// fail notes why the app stops and ends the membership's wait.
+func (a *App) fail(err error) {
+	a.mu.Lock()
+	first := a.failed == nil
+	if first {
+		a.failed = err
+	}
+	a.mu.Unlock()
+	if first {
+		a.log.Error("the app stops", zap.Error(err))
+	}
+	if a.stop != nil {
+		a.stop()
+	}
+}
+
+func (a *App) failure() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.failed
+}
+
+// preparer is the one that prepares the task.
+func (a *App) preparer(t seam.Task) *preparer {
+	return a.preparers[int(t.Partition)%len(a.preparers)]
+}
+
+// txnPrefix is what transactional ids of the app begin with; the instance
+// follows, then the worker. Stable ids let a restarted process end what it
+// left open, and let others end what a dead one did.
+func (a *App) txnPrefix() string { return a.cfg.App + "-" }
+
+func (a *App) txnID(worker int) string {
+	return fmt.Sprintf("%s%s-%d", a.txnPrefix(), a.cfg.Instance, worker)
+}
+
+// drop counts a record that was left out.
+func (a *App) drop(t seam.Task, operator, reason string) {
+	a.mu.Lock()
+	a.dropped[dropKey{t.String(), operator, reason}]++
+	a.mu.Unlock()
+	if h := a.cfg.Hooks.Dropped; h != nil {
+		h(t.String(), operator, reason, 1)
+	}
+}
+
+// Dropped is how many records were left out for reason, by all operators.
+func (a *App) Dropped(reason string) (n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for k, v := range a.dropped {
+		if k.reason == reason {
+			n += v
+		}
+	}
+	return n
+}

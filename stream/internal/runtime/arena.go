@@ -1,0 +1,61 @@
+package runtime
+
+import "github.com/twmb/franz-go/pkg/kgo"
+
+const (
+	arenaRecords = 1024
+	arenaBytes   = 256 << 10
+)
+
+// An arena lends out records and bytes for one transaction and takes them all
+// back when it has ended. The producer owns what it was given until then, so
+// that after a transaction of unknown outcome the arena must be left behind.
+type arena struct {
+	records [][]kgo.Record
+	ri, rn  int // chunk and used records in it
+	chunks  [][]byte
+	ci      int
+}
+
+// record returns an empty record.
+func (a *arena) record() *kgo.Record {
+	if a.ri == len(a.records) {
+		a.records = append(a.records, make([]kgo.Record, arenaRecords))
+	}
+	r := &a.records[a.ri][a.rn]
+	*r = kgo.Record{Headers: r.Headers[:0]}
+	if a.rn++; a.rn == arenaRecords {
+		a.ri, a.rn = a.ri+1, 0
+	}
+	return r
+}
+
+// copy returns a copy of b that lives until reset; nil stays nil.
+func (a *arena) copy(b []byte) []byte {
+	if b == nil {
+		return nil
+	}
+	if len(b) > arenaBytes/4 {
+		return append([]byte{}, b...)
+	}
+	if a.ci == len(a.chunks) {
+		a.chunks = append(a.chunks, make([]byte, 0, arenaBytes))
+	}
+	c := a.chunks[a.ci]
+	if len(c)+len(b) > cap(c) {
+		a.ci++
+		return a.copy(b)
+	}
+	n := len(c)
+	c = append(c, b...)
+	a.chunks[a.ci] = c
+	return c[n:len(c):len(c)]
+}
+
+// reset takes everything back.
+func (a *arena) reset() {
+	a.ri, a.rn, a.ci = 0, 0, 0
+	for i := range a.chunks {
+		a.chunks[i] = a.chunks[i][:0]
+	}
+}

@@ -1,0 +1,223 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/semelstream/semel/internal/assert"
+	"github.com/semelstream/semel/internal/seam"
+	"github.com/semelstream/semel/state"
+)
+
+// commitDue says that it is time to commit.
+func (w *worker) commitDue() bool {
+	if w.begun.IsZero() {
+		return false
+	}
+	if w.app.env.Clock.Now().Sub(w.begun) >= w.app.cfg.CommitInterval || w.stopping != nil {
+		return true
+	}
+	var dirty int64
+	for _, t := range w.order {
+		if t.commitSoon {
+			return true
+		}
+		if t.db != nil {
+			dirty += t.db.DirtyBytes()
+		}
+	}
+	if dirty > w.app.cfg.TxnBytes {
+		return true
+	}
+	// Positions that moved past control records alone can wait.
+	return w.app.cfg.Continuous && (w.records > 0 || w.produced) && !w.ready()
+}
+
+// commit makes one atomic step of everything since the last one, in the order
+// of the design's commit protocol. After an error the session is over.
+func (w *worker) commit(ctx context.Context) error {
+	if w.begun.IsZero() {
+		return nil
+	}
+	begun, records := w.begun, w.records
+	err := w.commitSteps(ctx)
+	if h := w.app.cfg.Hooks.Transaction; h != nil {
+		h(w.id, records, w.app.env.Clock.Now().Sub(begun), err)
+	}
+	return err
+}
+
+func (w *worker) commitSteps(ctx context.Context) error {
+	stops := w.app.env.Stops
+	stops.At("C1")
+	if err := w.flush(ctx); err != nil { // C2
+		return err
+	}
+	stops.At("C2")
+	offs := w.offsets()
+	m := w.app.group.Member() // read now, never kept
+	if !w.produced {
+		// Without a record the transaction has nothing that EndTxn would be
+		// sent for; the offsets of an empty one would leak into the next.
+		if err := w.app.env.Broker.Commit(ctx, m, offs); err != nil {
+			return fmt.Errorf("committing offsets: %w", err)
+		}
+	} else if err := w.end(ctx, m, offs); err != nil {
+		return err
+	}
+	stops.At("C5")
+	w.committed(offs)
+	stops.At("C6")
+	return w.purgeDue(ctx, offs)
+}
+
+// end is C3 to C5.
+func (w *worker) end(ctx context.Context, m seam.Member, offs seam.Offsets) error {
+	if err := w.txn.Prepare(ctx, m, offs); err != nil {
+		return err
+	}
+	w.app.env.Stops.At("C4")
+	if err := w.txn.End(ctx, true); err != nil {
+		return fmt.Errorf("the outcome of the commit is unknown: %w", err)
+	}
+	return nil
+}
+
+// flush is C2: what waits for the commit goes out, then the last value of each
+// changed key goes to the changelogs.
+func (w *worker) flush(ctx context.Context) error {
+	for _, t := range w.order {
+		if !t.touched {
+			continue
+		}
+		if err := t.locked(t.emit); err != nil {
+			return err
+		}
+		if err := w.handOver(ctx, t); err != nil {
+			return err
+		}
+		if err := t.logChanges(); err != nil {
+			return err
+		}
+		if err := w.handOver(ctx, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// emit sends on what aggregates hold back. A failure here has no one record
+// to blame.
+func (t *task) emit() error {
+	err := t.inst.Flush()
+	if err == nil && t.tooLarge != nil {
+		err = t.takeTooLarge()
+	}
+	if err != nil {
+		return fatalf("task %s: sending results at the commit: %w", t.id, err)
+	}
+	return nil
+}
+
+// logChanges writes the changelog records.
+func (t *task) logChanges() error {
+	if t.db == nil {
+		return nil
+	}
+	err := t.db.Changes(func(p *state.Part, key, value []byte, ms int64) error {
+		s := t.storeOf(p)
+		if s.tp.Topic == "" || s.source != nil {
+			return nil
+		}
+		sink, err := t.Sink(s.tp.Topic)
+		if err != nil {
+			return err
+		}
+		t.Stage(sink, s.tp.Partition, key, value, ms, nil)
+		if t.tooLarge != nil {
+			return fatal{t.takeTooLarge()}
+		}
+		s.last = t.staged[len(t.staged)-1]
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("task %s: writing changelogs: %w", t.id, err)
+	}
+	return nil
+}
+
+func (t *task) storeOf(p *state.Part) *taskStore {
+	for _, s := range t.stores {
+		if s.part == p {
+			return s
+		}
+	}
+	assert.That(false, "task %s has no such store", t.id)
+	return nil
+}
+
+// offsets are the positions of all inputs of the tasks that did something,
+// with the times that must survive.
+func (w *worker) offsets() seam.Offsets {
+	offs := seam.Offsets{}
+	for _, t := range w.order {
+		if !t.touched {
+			continue
+		}
+		named := t.times()
+		for _, in := range t.inputs {
+			at, epoch := in.position()
+			offs[in.tp] = seam.Offset{At: at, Epoch: epoch, Metadata: encodeMeta(in.time, named)}
+		}
+	}
+	return offs
+}
+
+// times are the named times of the task now.
+func (t *task) times() map[string]int64 {
+	named := map[string]int64{}
+	if t.streamTime != NoTime {
+		named[streamTimeName] = t.streamTime
+	}
+	t.inst.Save(func(name string, ms int64) { named[name] = ms })
+	return named
+}
+
+// committed is C6: the transaction is known to be committed.
+func (w *worker) committed(offs seam.Offsets) {
+	for _, t := range w.order {
+		t.commitSoon = false
+		if !t.touched {
+			continue
+		}
+		t.touched = false
+		if t.db == nil {
+			continue
+		}
+		t.db.Lock()
+		for name, ms := range t.times() {
+			t.db.SetMeta(name, ms)
+		}
+		t.db.Committed(func(p *state.Part) (int64, bool) { return t.storeOf(p).moved(offs) })
+		t.db.Unlock()
+	}
+	w.arena.reset()
+	w.sinks.ended()
+	w.begun, w.produced, w.records = time.Time{}, false, 0
+}
+
+// moved is the store's new position in its changelog: after the last change
+// written. A marker follows there, which a restore passes over.
+func (s *taskStore) moved(offs seam.Offsets) (int64, bool) {
+	if s.source != nil {
+		o, ok := offs[s.source.tp]
+		return o.At, ok
+	}
+	if s.last == nil {
+		return 0, false
+	}
+	next := s.last.Offset + 1
+	s.last = nil
+	return next, true
+}

@@ -1,0 +1,75 @@
+package runtime
+
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/semelstream/semel/internal/seam"
+	"github.com/semelstream/semel/stream/internal/graph"
+)
+
+// An input is one partition that a task reads: what was fetched and not yet
+// processed, kept as it came.
+type input struct {
+	index int // in Sub.Sources
+	tp    seam.TP
+	topic *graph.Topic
+
+	queue  []seam.Batch // head first; no batch without records but the last
+	at     int          // of the next record in queue[0]
+	queued int          // records
+
+	next   int64 // position after everything fetched
+	epoch  int32 // leader epoch of next
+	stable int64 // last stable offset known: beyond it nothing can be read yet
+
+	head       int64 // event time of the next record, valid if timed
+	timed      bool
+	time       int64 // largest event time met: Kafka Streams' partition time; -1 before the first
+	paused     bool  // too much is queued: not read for now
+	emptySince time.Time
+}
+
+// add takes a fetched batch.
+func (in *input) add(b seam.Batch) {
+	in.next, in.epoch = b.Next, b.Epoch
+	in.stable = max(in.stable, b.Stable, b.Next)
+	if len(b.Records) > 0 {
+		in.queue = append(in.queue, b)
+		in.queued += len(b.Records)
+	}
+}
+
+// peek is the next record, or nil.
+func (in *input) peek() *kgo.Record {
+	if len(in.queue) == 0 {
+		return nil
+	}
+	return in.queue[0].Records[in.at]
+}
+
+// pop moves past the next record.
+func (in *input) pop() {
+	in.timed = false
+	in.queued--
+	if in.at++; in.at < len(in.queue[0].Records) {
+		return
+	}
+	in.at = 0
+	in.queue[0] = seam.Batch{}
+	in.queue = in.queue[1:]
+}
+
+// position is what to commit: the offset of the next record that was not
+// processed, or, when all were, the position after control records.
+func (in *input) position() (int64, int32) {
+	if r := in.peek(); r != nil {
+		return r.Offset, r.LeaderEpoch
+	}
+	return in.next, in.epoch
+}
+
+// lagging says that there is more to read than was fetched, as far as is
+// known.
+func (in *input) lagging() bool { return in.next < in.stable }

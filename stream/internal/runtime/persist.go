@@ -1,0 +1,127 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+
+	"go.uber.org/zap"
+
+	"github.com/semelstream/semel/internal/seam"
+	"github.com/semelstream/semel/state"
+)
+
+// A writeBack is committed rows on their way to disk, off the worker's loop.
+type writeBack struct {
+	t     *task
+	write *state.Write
+	flush bool
+	err   error
+}
+
+// persistDue is C7: now and then, what is committed goes to disk. It is apart
+// from the commit on purpose; a crash in between costs a replay of the
+// changelog's tail, and a write at each commit would cost half of the CPU.
+func (w *worker) persistDue(ctx context.Context) error {
+	now := w.app.env.Clock.Now()
+	for _, t := range w.order {
+		if t.db == nil || t.write != nil {
+			continue
+		}
+		due := !now.Before(t.storeAt) || t.db.PendingBytes() > w.app.cfg.StoreBytes
+		if due && t.db.PendingBytes() > 0 {
+			w.persist(t)
+		}
+	}
+	return nil
+}
+
+func (w *worker) persist(t *task) {
+	now := w.app.env.Clock.Now()
+	t.storeAt = now.Add(w.app.cfg.StoreInterval)
+	t.db.Lock()
+	write := t.db.Persist()
+	t.db.Unlock()
+	if write == nil {
+		return
+	}
+	wb := &writeBack{t: t, write: write}
+	if !now.Before(t.flushAt) {
+		wb.flush = true
+		t.flushAt = now.Add(w.app.cfg.FlushInterval)
+	}
+	t.write = wb
+	w.app.env.Go("store "+t.id.String(), func() {
+		if wb.err = wb.write.Commit(); wb.err == nil {
+			w.app.env.Stops.At("C7")
+			if wb.flush {
+				wb.err = t.db.Flush()
+			}
+		}
+		w.post(&order{kind: orderWritten, written: wb})
+	})
+}
+
+// written takes a write back. Rows that did not get to disk are still in
+// memory and are tried again; only when they are too many does the app stop.
+func (w *worker) written(wb *writeBack) error {
+	t := wb.t
+	t.write = nil
+	t.db.Lock()
+	t.db.Persisted(wb.write, wb.err)
+	t.db.Unlock()
+	if wb.err == nil {
+		return nil
+	}
+	w.log.Error("committed state could not be written to disk; it stays in memory and will be tried again",
+		zap.Stringer("task", t.id), zap.Error(wb.err))
+	if t.db.PendingBytes() > 8*w.app.cfg.StoreBytes {
+		return fault("DISK", "committed state cannot be written to disk", "task "+t.id.String(), wb.err,
+			"make room on the disk or mend it, and start again: nothing is lost, the changelog has it all")
+	}
+	return nil
+}
+
+// settle writes what is committed and closes the task's stores.
+func (w *worker) settle(t *task) error {
+	if t.db == nil {
+		return nil
+	}
+	var err error
+	if write := t.db.Persist(); write != nil {
+		err = write.Commit()
+		t.db.Persisted(write, err)
+	}
+	w.app.env.Stops.At("close")
+	if cerr := t.db.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fmt.Errorf("closing the stores of task %s: %w", t.id, err)
+	}
+	return nil
+}
+
+// purgeDue deletes processed records of repartition topics, which nobody else
+// reads, up to committed offsets and no further.
+func (w *worker) purgeDue(ctx context.Context, offs seam.Offsets) error {
+	now := w.app.env.Clock.Now()
+	if now.Before(w.purgeAt) {
+		return nil
+	}
+	w.purgeAt = now.Add(w.app.cfg.PurgeInterval)
+	before := map[seam.TP]int64{}
+	for tp, o := range offs {
+		if in := w.inputs[tp]; in != nil && in.topic.Internal && o.At > 0 {
+			before[tp] = o.At
+		}
+	}
+	if len(before) == 0 {
+		return nil
+	}
+	w.app.env.Go("purge", func() {
+		if err := w.app.env.Broker.Purge(ctx, before); err != nil {
+			w.log.Warn("processed records of repartition topics could not be deleted; it will be tried again", zap.Error(err))
+		}
+	})
+	return nil
+}

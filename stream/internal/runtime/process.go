@@ -1,0 +1,205 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/zap"
+)
+
+// work lets the next task process some of its records and hands what it sent
+// to the producer.
+func (w *worker) work(ctx context.Context) error {
+	t := w.order[w.next%len(w.order)]
+	w.next++
+	err := t.process(w.app.cfg.Step)
+	if err == nil {
+		return w.handOver(ctx, t)
+	}
+	// Only this record failed, and its effects are undone: what was done
+	// before it, by this task and the others, is whole and can be kept.
+	if cerr := errors.Join(w.handOver(ctx, t), w.commit(ctx)); cerr != nil {
+		w.log.Warn("what was processed before the failure could not be committed; it will be processed again", zap.Error(cerr))
+	}
+	return err
+}
+
+// process runs at most max records through the task. It stops early when a
+// commit is wanted.
+func (t *task) process(max int) error {
+	return t.locked(func() error { return t.run(max) })
+}
+
+// locked keeps views of the stores out while f changes them.
+func (t *task) locked(f func() error) error {
+	if t.db != nil {
+		t.db.Lock()
+		defer t.db.Unlock()
+	}
+	return f()
+}
+
+func (t *task) run(max int) error {
+	n := 0
+	defer func() { t.w.records += n }()
+	for ; n < max && !t.commitSoon; n++ {
+		in := t.choose()
+		if in == nil {
+			break
+		}
+		if err := t.one(in); err != nil {
+			return err
+		}
+	}
+	if n > 0 {
+		t.touch()
+		t.resume()
+	}
+	return nil
+}
+
+// one processes the next record of in.
+func (t *task) one(in *input) error {
+	r, ms := in.peek(), in.head
+	if err := t.Process(t.inst, in.index, r, ms); err != nil {
+		if err := t.failed(r, err); err != nil {
+			return err
+		}
+	}
+	in.time = max(in.time, ms)
+	in.pop()
+	if t.streamTime >= t.inst.NextStream() {
+		return t.timers(t.streamTime, t.inst.Stream)
+	}
+	return nil
+}
+
+// timers runs due timers. There is no record to blame for their failure: what
+// a failed one did is undone, and the policy can skip that, not more.
+func (t *task) timers(now int64, fire func(int64) error) error {
+	mark := t.mark()
+	err := fire(now)
+	if err == nil && t.tooLarge != nil {
+		err = t.takeTooLarge()
+	}
+	if err == nil {
+		return nil
+	}
+	t.undo(mark)
+	return t.failed(nil, err)
+}
+
+// touch notes that there is something to commit.
+func (t *task) touch() {
+	t.touched = true
+	t.w.changed()
+}
+
+func (w *worker) changed() {
+	if w.begun.IsZero() {
+		w.begun = w.app.env.Clock.Now()
+	}
+}
+
+// resume reads inputs on that were held back.
+func (t *task) resume() {
+	for _, in := range t.inputs {
+		if in.paused && in.queued < t.w.app.cfg.QueueRecords/2 {
+			in.paused = false
+			t.w.txn.Assign(in.tp, in.next)
+		}
+	}
+}
+
+// failed asks the policy what becomes of a record whose effects were undone.
+// It returns nil if the task goes on without it.
+func (t *task) failed(r *kgo.Record, err error) error {
+	var f *Failure
+	if !errors.As(err, &f) {
+		return fatalf("task %s: %w", t.id, err) // the store's failure, not the record's
+	}
+	policy := f.Policy
+	if policy == nil {
+		policy = t.w.app.cfg.Policy
+	}
+	var v Verdict
+	if policy != nil {
+		v = policy(t.Task, f, r)
+	}
+	if r == nil && v.Action == ActDeadLetter {
+		v = Verdict{}
+	}
+	if h := t.w.app.cfg.Hooks.Failure; h != nil {
+		h(t.Task, f, r, v)
+	}
+	switch v.Action {
+	case ActSkip:
+		t.Dropped(f.Operator, "failed")
+		return nil
+	case ActDeadLetter:
+		return t.deadLetter(r, f, v)
+	default:
+		return fatal{&Stopper{Failure: f, Task: t.Task, Record: r}}
+	}
+}
+
+// deadLetter writes the record as it was read, with the failure in its
+// headers, into the transaction.
+func (t *task) deadLetter(r *kgo.Record, f *Failure, v Verdict) error {
+	s, err := t.Sink(v.DeadLetter)
+	if err != nil {
+		return fault("DEAD-LETTER", "a record failed and its dead-letter topic cannot be written",
+			"topic "+v.DeadLetter+", operator "+f.Operator, errors.Join(err, f), "create the topic")
+	}
+	t.Stage(s, r.Partition%s.Partitions, r.Key, r.Value, r.Timestamp.UnixMilli(), append(r.Headers[:len(r.Headers):len(r.Headers)], v.Headers...))
+	if t.tooLarge != nil {
+		t.tooLarge = nil
+		return fault("DEAD-LETTER", "a record failed and is too large for its dead-letter topic",
+			"topic "+v.DeadLetter+", operator "+f.Operator, f, "raise the topic's max.message.bytes")
+	}
+	t.Dropped(f.Operator, "dead letter")
+	return nil
+}
+
+// wallTimers fires what is due by the clock.
+func (w *worker) wallTimers(ctx context.Context) error {
+	if len(w.order) == 0 {
+		return nil
+	}
+	now := w.app.env.Clock.Now().UnixMilli()
+	for _, t := range w.order {
+		if t.inst.NextWall() > now {
+			continue
+		}
+		if err := t.locked(func() error { return t.timers(now, t.inst.Wall) }); err != nil {
+			return err
+		}
+		t.touch()
+		if err := w.handOver(ctx, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// handOver gives what a task has staged to the producer. Partitions join the
+// transaction by one request for all, before the first record for them: to
+// join by the record itself costs about 20 ms per broker.
+func (w *worker) handOver(ctx context.Context, t *task) error {
+	if len(t.staged) == 0 {
+		return nil
+	}
+	if add := w.sinks.add; len(add) > 0 {
+		if err := w.txn.Add(ctx, add); err != nil {
+			return err
+		}
+		w.sinks.add = w.sinks.add[:0]
+	}
+	w.produced = true
+	w.changed()
+	w.txn.Produce(t.staged)
+	clear(t.staged)
+	t.staged = t.staged[:0]
+	return nil
+}

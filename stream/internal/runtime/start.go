@@ -1,0 +1,314 @@
+package runtime
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/semelstream/semel/changelog"
+	"github.com/semelstream/semel/internal/seam"
+	"github.com/semelstream/semel/stream/internal/graph"
+)
+
+// start checks the cluster and the topics, makes what is missing of the app's
+// own, and so finds how many tasks there are. It comes before joining, so that
+// an instance that cannot work takes no tasks from one that can.
+func (a *App) start(ctx context.Context) error {
+	if !a.cfg.AtLeastOnce {
+		if err := a.env.Broker.Check(ctx); err != nil {
+			return err
+		}
+	}
+	if err := a.describeTopics(ctx); err != nil {
+		return err
+	}
+	if err := a.countTasks(); err != nil {
+		return err
+	}
+	if err := a.makeTopics(ctx); err != nil {
+		return err
+	}
+	return a.checkTopics()
+}
+
+// describeTopics asks for every topic that the graph names.
+func (a *App) describeTopics(ctx context.Context) error {
+	var names []string
+	for _, t := range a.graph.Topics {
+		if !t.Dynamic {
+			names = append(names, t.FullName(a.cfg.App))
+		}
+	}
+	for _, s := range a.graph.Stores {
+		if !s.NoChangelog && s.Source == nil {
+			names = append(names, s.ChangelogName(a.cfg.App))
+		}
+	}
+	slices.Sort(names)
+	found, err := a.env.Broker.Topics(ctx, slices.Compact(names)...)
+	if err != nil {
+		return fmt.Errorf("describing topics: %w", err)
+	}
+	a.topics = found
+	for _, t := range a.graph.Topics {
+		if t.Internal || t.Dynamic {
+			continue
+		}
+		if _, ok := found[t.Name]; !ok {
+			return fault("NO-TOPIC", "a topic of the topology does not exist", "topic "+t.Name+a.usedBy(t), ErrNoTopic,
+				"create it, or correct the name in the topology")
+		}
+	}
+	return nil
+}
+
+// usedBy says which operators name the topic.
+func (a *App) usedBy(t *graph.Topic) string {
+	var s []string
+	for _, n := range a.graph.Nodes {
+		if n.Topic == t {
+			s = append(s, n.Name+" at "+n.Where)
+		}
+	}
+	if len(s) == 0 {
+		return ""
+	}
+	return ", used by " + strings.Join(s, ", ")
+}
+
+// countTasks finds the partition counts of repartition topics and the tasks of
+// each sub-topology: as many as the largest of its sources has partitions. A
+// repartition topic has, if the user did not say, as many partitions as the
+// sub-topology that writes it has tasks, and topics that must agree adopt the
+// count of the one that is given.
+func (a *App) countTasks() error {
+	counts := map[*graph.Topic]int32{}
+	a.counts = counts
+	for _, t := range a.graph.Topics {
+		name := t.FullName(a.cfg.App)
+		switch {
+		case t.Dynamic:
+		case !t.Internal:
+			counts[t] = a.topics[name].Partitions
+		case t.Partitions > 0:
+			counts[t] = int32(t.Partitions)
+		}
+	}
+	for range len(a.graph.Subs) + 1 {
+		for _, s := range a.graph.Subs {
+			a.spread(s, counts)
+		}
+	}
+	for _, s := range a.graph.Subs {
+		n := int32(0)
+		for _, t := range s.Sources {
+			n = max(n, counts[t])
+		}
+		if n == 0 {
+			return fault("PARTITIONS", "the number of partitions of a repartition topic cannot be found",
+				"sub-topology "+strconv.Itoa(s.ID), nil, "give it with the option Partitions")
+		}
+		a.tasks = append(a.tasks, n)
+		if err := a.checkCopartitioned(s, counts); err != nil {
+			return err
+		}
+	}
+	for _, t := range slices.SortedFunc(maps.Keys(counts), func(x, y *graph.Topic) int { return cmp.Compare(x.Name, y.Name) }) {
+		if t.Internal {
+			if err := a.note(t.FullName(a.cfg.App), counts[t]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// spread works out counts that follow from others in one sub-topology.
+func (a *App) spread(s *graph.Sub, counts map[*graph.Topic]int32) {
+	for _, group := range s.Copart {
+		n := int32(0)
+		for _, t := range group {
+			n = max(n, counts[t])
+		}
+		for _, t := range group {
+			if counts[t] == 0 {
+				counts[t] = n
+			}
+		}
+	}
+	n := int32(0)
+	for _, t := range s.Sources {
+		n = max(n, counts[t])
+	}
+	for _, t := range s.Sinks {
+		if t.Internal && t.Partitions == 0 && !a.inCopartition(t) {
+			counts[t] = max(counts[t], n)
+		}
+	}
+	for _, t := range s.Sinks {
+		if t.Internal && counts[t] == 0 {
+			counts[t] = n
+		}
+	}
+}
+
+// inCopartition says that the topic must agree with one whose count is given.
+func (a *App) inCopartition(t *graph.Topic) bool {
+	for _, s := range a.graph.Subs {
+		for _, group := range s.Copart {
+			if slices.Contains(group, t) && slices.ContainsFunc(group, func(o *graph.Topic) bool { return !o.Internal || o.Partitions > 0 }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (a *App) checkCopartitioned(s *graph.Sub, counts map[*graph.Topic]int32) error {
+	for _, group := range s.Copart {
+		for _, t := range group[1:] {
+			if counts[t] != counts[group[0]] {
+				return fault("COPARTITION", "topics that are joined have different numbers of partitions",
+					fmt.Sprintf("%s has %d, %s has %d; %s", group[0].FullName(a.cfg.App), counts[group[0]], t.FullName(a.cfg.App), counts[t], strings.TrimPrefix(a.usedBy(t), ", ")),
+					ErrIncompatible, "put Repartition in front of the join for one of them, or make the topics alike")
+			}
+		}
+	}
+	return nil
+}
+
+// note keeps the partition count of an internal topic, which must be what an
+// existing one has.
+func (a *App) note(name string, n int32) error {
+	if t, ok := a.topics[name]; ok && t.Partitions != n {
+		return fault("PARTITIONS", "an internal topic has another number of partitions than the topology needs",
+			fmt.Sprintf("topic %s has %d, needed are %d", name, t.Partitions, n), ErrIncompatible,
+			"input topics have grown, or the app id was used by another topology: go back to the old partition count, or begin anew under another AppID")
+	}
+	return nil
+}
+
+// makeTopics creates repartition topics and changelogs that do not exist.
+func (a *App) makeTopics(ctx context.Context) error {
+	var specs []seam.TopicSpec
+	add := func(name string, n int32, config map[string]string) error {
+		if err := a.note(name, n); err != nil {
+			return err
+		}
+		if _, ok := a.topics[name]; !ok {
+			specs = append(specs, seam.TopicSpec{Name: name, Partitions: n, Replication: a.cfg.Replication, Config: config})
+		}
+		return nil
+	}
+	for _, t := range a.graph.Topics {
+		if t.Internal && t.Source {
+			if err := add(t.FullName(a.cfg.App), a.counts[t], repartitionConfig()); err != nil {
+				return err
+			}
+		}
+	}
+	for _, s := range a.graph.Stores {
+		if !s.NoChangelog && s.Source == nil {
+			if err := add(s.ChangelogName(a.cfg.App), a.tasks[s.Sub], changelog.Config(s.Config)); err != nil {
+				return err
+			}
+		}
+	}
+	if len(specs) == 0 {
+		return nil
+	}
+	if a.cfg.CreateNothing {
+		return fault("NO-TOPIC", "internal topics are missing and Config.CreateNothing is set", specNames(specs), ErrNoTopic,
+			"create them with these numbers of partitions")
+	}
+	if err := a.env.Broker.Create(ctx, specs); err != nil {
+		return fmt.Errorf("creating internal topics (%s): %w", specNames(specs), err)
+	}
+	return a.describeTopics(ctx)
+}
+
+func specNames(specs []seam.TopicSpec) string {
+	var s []string
+	for _, t := range specs {
+		s = append(s, fmt.Sprintf("%s with %d", t.Name, t.Partitions))
+	}
+	return strings.Join(s, ", ")
+}
+
+// repartitionConfig is what Kafka Streams gives its repartition topics: they
+// are purged by hand once processed.
+func repartitionConfig() map[string]string {
+	return map[string]string{
+		"cleanup.policy": "delete", "retention.ms": "-1", "segment.bytes": "52428800", "message.timestamp.type": "CreateTime",
+	}
+}
+
+// checkTopics validates what exists: the changelogs above all, since rows that
+// a wrong policy deletes are lost.
+func (a *App) checkTopics() error {
+	for _, s := range a.graph.Stores {
+		if s.NoChangelog {
+			continue
+		}
+		name := s.ChangelogName(a.cfg.App)
+		t, ok := a.topics[name]
+		if !ok {
+			return fault("NO-TOPIC", "a changelog does not exist", "topic "+name, ErrNoTopic, "see whether it was deleted while the app started")
+		}
+		policy := t.Config["cleanup.policy"]
+		if policy == "" || strings.Contains(policy, "compact") {
+			continue
+		}
+		if s.Source != nil && t.Config["retention.ms"] == "-1" {
+			continue
+		}
+		return fault("CHANGELOG", "a changelog is not compacted, so that rows would expire",
+			fmt.Sprintf("topic %s of store %s, cleanup.policy=%s", name, s.Name, policy), ErrIncompatible,
+			"set cleanup.policy=compact on the topic")
+	}
+	return nil
+}
+
+// checkGrowth refuses to go on when an input with state behind it has got more
+// partitions: keys have moved between partitions, and their state has not.
+func (a *App) checkGrowth(ctx context.Context) error {
+	var names []string
+	for _, t := range a.graph.Topics {
+		if t.Source && !t.Internal {
+			names = append(names, t.Name)
+		}
+	}
+	found, err := a.env.Broker.Topics(ctx, names...)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return fmt.Errorf("describing topics: %w", err)
+	}
+	for _, name := range names {
+		t, ok := found[name]
+		if was := a.topics[name].Partitions; ok && t.Partitions != was {
+			return fault("PARTITIONS", "an input topic has another number of partitions than when the app started",
+				fmt.Sprintf("topic %s had %d, has %d", name, was, t.Partitions), ErrIncompatible,
+				"restart the app; if state depends on the topic, begin anew under another AppID, since keys are in other partitions now")
+		}
+	}
+	return nil
+}
+
+// partitions is the partition count of a topic that tasks write to; 0 if there
+// is none of that name.
+func (a *App) partitions(name string) int32 { return a.topics[name].Partitions }
+
+// maxRecord is the largest record that a topic takes.
+func (a *App) maxRecord(name string) int {
+	n, err := strconv.Atoi(a.topics[name].Config["max.message.bytes"])
+	if err != nil {
+		return 0
+	}
+	return n
+}

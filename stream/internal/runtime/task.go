@@ -1,0 +1,235 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/semelstream/semel/internal/seam"
+	"github.com/semelstream/semel/state"
+	"github.com/semelstream/semel/stream/internal/graph"
+)
+
+// NoTime is stream time before the first record.
+const NoTime = math.MinInt64
+
+// A Task is one partition of one sub-topology, as an [Instance] sees it: its
+// stores, its way out, its times. One goroutine owns it.
+type Task struct {
+	id  seam.Task
+	sub *graph.Sub
+	ctx context.Context
+	db  *state.DB
+
+	sinks  *sinks
+	arena  *arena
+	staged []*kgo.Record // of the records processed since the last hand-over
+
+	streamTime int64
+	wall       func() time.Time
+	now        *kgo.Record // the record at hand; nil in timers, Flush and Open
+	commitSoon bool
+	tooLarge   error // what was staged does not fit its topic
+	dropped    func(operator, reason string)
+}
+
+// A TaskConfig is what a Task is made of.
+type TaskConfig struct {
+	ID      seam.Task
+	Sub     *graph.Sub
+	Context context.Context
+	DB      *state.DB
+	Wall    func() time.Time
+	Dropped func(operator, reason string)
+	// Partitions is the partition count of a topic by its full name; 0 if
+	// there is no such topic.
+	Partitions func(topic string) int32
+	App        string
+}
+
+// NewTask makes a task that stands alone, as tests of instances want it. The
+// runtime's own tasks share the sinks and the arena of their worker.
+func NewTask(cfg TaskConfig) *Task {
+	return newTask(cfg, newSinks(cfg.App, cfg.Partitions), &arena{})
+}
+
+func newTask(cfg TaskConfig, s *sinks, a *arena) *Task {
+	return &Task{
+		id: cfg.ID, sub: cfg.Sub, ctx: cfg.Context, db: cfg.DB,
+		sinks: s, arena: a, streamTime: NoTime, wall: cfg.Wall, dropped: cfg.Dropped,
+	}
+}
+
+// ID is the task's sub-topology and partition.
+func (t *Task) ID() seam.Task { return t.id }
+
+// Sub is the task's sub-topology.
+func (t *Task) Sub() *graph.Sub { return t.sub }
+
+// Context ends when the task must stop.
+func (t *Task) Context() context.Context { return t.ctx }
+
+// DB has the task's stores.
+func (t *Task) DB() *state.DB { return t.db }
+
+// StreamTime is the largest record time the task has met, in milliseconds, or
+// [NoTime].
+func (t *Task) StreamTime() int64 { return t.streamTime }
+
+// WallTime is the time of day.
+func (t *Task) WallTime() time.Time { return t.wall() }
+
+// Source is the record at hand; nil in timers, Flush and Open.
+func (t *Task) Source() *kgo.Record { return t.now }
+
+// CommitSoon asks for a commit after the record at hand.
+func (t *Task) CommitSoon() { t.commitSoon = true }
+
+// Dropped counts a record that an operator left out.
+func (t *Task) Dropped(operator, reason string) {
+	if t.dropped != nil {
+		t.dropped(operator, reason)
+	}
+}
+
+// Sink finds a topic to write to, by its full name on the broker.
+func (t *Task) Sink(topic string) (*Sink, error) { return t.sinks.find(topic) }
+
+// Stage puts a record into the transaction. Key, value and headers are copied;
+// a nil key or value is null. If the record at hand fails, what it staged is
+// taken back. The timestamp is in milliseconds.
+func (t *Task) Stage(s *Sink, partition int32, key, value []byte, ms int64, headers []kgo.RecordHeader) {
+	if n := len(key) + len(value); n > s.Max && s.Max > 0 && t.tooLarge == nil {
+		t.tooLarge = s.refuse(n)
+		return
+	}
+	s.use(t.sinks, partition)
+	r := t.arena.record()
+	r.Topic, r.Partition, r.Timestamp = s.Topic, partition, time.UnixMilli(ms)
+	r.Key, r.Value = t.arena.copy(key), t.arena.copy(value)
+	if len(headers) > 0 {
+		r.Headers = append(r.Headers[:0], headers...)
+	}
+	t.staged = append(t.staged, r)
+}
+
+// Staged are the records staged since the last Take, for tests.
+func (t *Task) Staged() []*kgo.Record { return t.staged }
+
+// Take empties the staging area and returns what was in it, for tests.
+func (t *Task) Take() []*kgo.Record {
+	out := t.staged
+	t.staged = nil
+	return out
+}
+
+// Process runs one record of source i through in: it moves stream time, sets
+// the record at hand and, if the record fails, undoes its effects. It is what
+// the worker does for each record, without the policy.
+func (t *Task) Process(in Instance, i int, r *kgo.Record, ms int64) error {
+	mark := t.mark()
+	t.streamTime = max(t.streamTime, ms)
+	t.now = r
+	err := in.Push(i, r)
+	t.now = nil
+	if err == nil && t.tooLarge != nil {
+		err = t.takeTooLarge()
+	}
+	if err != nil {
+		t.tooLarge = nil
+		t.undo(mark)
+	}
+	return err
+}
+
+// mark is where undo goes back to.
+func (t *Task) mark() int {
+	if t.db != nil {
+		t.db.Mark()
+	}
+	return len(t.staged)
+}
+
+func (t *Task) takeTooLarge() error {
+	err := t.tooLarge
+	t.tooLarge = nil
+	return err
+}
+
+func (t *Task) undo(mark int) {
+	clear(t.staged[mark:])
+	t.staged = t.staged[:mark]
+	if t.db != nil {
+		t.db.Undo()
+	}
+}
+
+// A Sink is a topic that tasks of one worker write to.
+type Sink struct {
+	Topic      string
+	Partitions int32
+	Max        int    // bytes of key and value that the topic takes; 0 is no limit
+	added      []bool // partitions that are in the open transaction
+}
+
+// use notes that partition must be in the transaction before records go out.
+func (s *Sink) use(all *sinks, partition int32) {
+	if !s.added[partition] {
+		s.added[partition] = true
+		all.add = append(all.add, seam.TP{Topic: s.Topic, Partition: partition})
+		all.touched = append(all.touched, s)
+	}
+}
+
+// overhead is what a batch of one record needs beside key and value, with
+// room for headers.
+const overhead = 512
+
+// refuse is the failure of a record of n bytes.
+func (s *Sink) refuse(n int) error {
+	return &Failure{Op: OpProduce, Operator: "topic " + s.Topic, Err: fault("TOO-LARGE", "a record is too large for its topic",
+		"topic "+s.Topic, fmt.Errorf("%d bytes, the topic takes %d", n, s.Max),
+		"raise the topic's max.message.bytes, or make smaller records")}
+}
+
+// sinks are the topics that one worker writes to and what of them is in its
+// transaction.
+type sinks struct {
+	app        string
+	partitions func(string) int32
+	max        func(string) int // largest record; nil is no limit
+	byName     map[string]*Sink
+	add        []seam.TP // to be added before the next Produce
+	touched    []*Sink   // that have partitions in the transaction or in add
+}
+
+func newSinks(app string, partitions func(string) int32) *sinks {
+	return &sinks{app: app, partitions: partitions, byName: map[string]*Sink{}}
+}
+
+func (s *sinks) find(topic string) (*Sink, error) {
+	if k := s.byName[topic]; k != nil {
+		return k, nil
+	}
+	n := s.partitions(topic)
+	if n <= 0 {
+		return nil, fmt.Errorf("topic %q: %w", topic, ErrNoTopic)
+	}
+	k := &Sink{Topic: topic, Partitions: n, added: make([]bool, n)}
+	if s.max != nil {
+		k.Max = max(s.max(topic)-overhead, 0)
+	}
+	s.byName[topic] = k
+	return k, nil
+}
+
+// ended forgets what was in the transaction.
+func (s *sinks) ended() {
+	for _, k := range s.touched {
+		clear(k.added)
+	}
+	s.touched, s.add = s.touched[:0], s.add[:0]
+}

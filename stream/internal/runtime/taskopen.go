@@ -1,0 +1,195 @@
+package runtime
+
+import (
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/zap"
+
+	"github.com/semelstream/semel/internal/seam"
+	"github.com/semelstream/semel/state"
+	"github.com/semelstream/semel/stream/internal/graph"
+)
+
+const maxTime = math.MaxInt64
+
+var noTime time.Time
+
+// A task is a Task at work in a worker.
+type task struct {
+	*Task
+	w      *worker
+	inst   Instance // nil until the task runs
+	inputs []*input
+	stores []*taskStore
+	job    *prepareJob // while offsets and stores are being prepared
+
+	touched bool // since the last commit: positions, state or times have changed
+	write   *writeBack
+	storeAt time.Time // when committed rows are to be written
+	flushAt time.Time // when they are to be flushed
+}
+
+// A taskStore is one store of a task and its changelog.
+type taskStore struct {
+	spec   *graph.Store
+	part   *state.Part
+	tp     seam.TP     // the changelog partition; no topic if there is none
+	last   *kgo.Record // the last change written in the open transaction
+	source *input      // if the changelog is an input of the task
+}
+
+func (t *task) queued() (n int) {
+	for _, in := range t.inputs {
+		n += in.queued
+	}
+	return n
+}
+
+// openMissing begins to open the wanted tasks that are not open.
+func (w *worker) openMissing(ctx context.Context) error {
+	if w.stopping != nil {
+		return nil
+	}
+	for _, id := range w.missing() {
+		if err := w.open(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// open opens a task's stores and has its offsets fetched and its stores
+// restored, off this loop.
+func (w *worker) open(ctx context.Context, id seam.Task) error {
+	t, err := w.newTask(ctx, id)
+	if err != nil {
+		return err
+	}
+	w.tasks[id] = t
+	w.prepare(t)
+	return nil
+}
+
+func (w *worker) newTask(ctx context.Context, id seam.Task) (*task, error) {
+	a := w.app
+	sub := a.graph.Subs[id.Sub]
+	t := &task{w: w}
+	var db *state.DB
+	if len(sub.Stores) > 0 {
+		var err error
+		if db, err = w.stores(id, sub); err != nil {
+			return nil, err
+		}
+	}
+	t.Task = newTask(TaskConfig{
+		ID: id, Sub: sub, Context: ctx, DB: db, Wall: a.env.Clock.Now, App: a.cfg.App,
+		Dropped: func(op, reason string) { a.drop(id, op, reason) },
+	}, w.sinks, w.arena)
+	for i, topic := range sub.Sources {
+		name := topic.FullName(a.cfg.App)
+		if id.Partition < a.partitions(name) {
+			t.inputs = append(t.inputs, &input{index: i, tp: seam.TP{Topic: name, Partition: id.Partition}, topic: topic, time: -1})
+		}
+	}
+	for _, s := range sub.Stores {
+		ts := &taskStore{spec: s, part: db.Part(s.Name)}
+		if !s.NoChangelog {
+			ts.tp = seam.TP{Topic: s.ChangelogName(a.cfg.App), Partition: id.Partition}
+		}
+		if s.Source != nil {
+			for _, in := range t.inputs {
+				if in.topic == s.Source {
+					ts.source = in
+				}
+			}
+		}
+		t.stores = append(t.stores, ts)
+	}
+	return t, nil
+}
+
+// stores are the task's stores: those kept from the last session, or opened.
+func (w *worker) stores(id seam.Task, sub *graph.Sub) (*state.DB, error) {
+	if db := w.kept[id]; db != nil {
+		delete(w.kept, id)
+		return db, nil
+	}
+	return w.app.openDB(id, sub)
+}
+
+// activate puts a prepared task to work.
+func (w *worker) activate(ctx context.Context, t *task, p *prepareJob) error {
+	t.Task.ctx = ctx
+	if err := t.begin(); err != nil {
+		return err
+	}
+	mergeTimes(p.times, t.savedTimes())
+	if ms, ok := p.times[streamTimeName]; ok {
+		t.streamTime = ms
+	}
+	t.inst.Load(func(name string) (int64, bool) { ms, ok := p.times[name]; return ms, ok })
+	for _, in := range t.inputs {
+		start := p.offsets[in.tp]
+		in.next, in.epoch, in.stable = start.At, start.Epoch, max(p.stable[in.tp], start.At)
+		in.time, _ = decodeMeta(start.Metadata)
+		w.inputs[in.tp], w.owners[in.tp] = in, t
+		w.txn.Assign(in.tp, in.next)
+	}
+	t.touched = p.unset // where reading begins must be known after a crash too
+	if t.touched {
+		w.changed()
+	}
+	now := w.app.env.Clock.Now()
+	t.storeAt, t.flushAt = now.Add(w.app.cfg.StoreInterval), now.Add(w.app.cfg.FlushInterval)
+	w.order = append(w.order, t)
+	slices.SortFunc(w.order, func(a, b *task) int { return a.id.Compare(b.id) })
+	w.running.Store(int32(len(w.order)))
+	w.app.env.Stops.At("active")
+	w.log.Info("task runs", zap.Stringer("task", t.id))
+	w.app.updateState()
+	return nil
+}
+
+// begin makes the instance. What it does in Init must leave no trace if it
+// fails.
+func (t *task) begin() error {
+	var err error
+	if t.inst, err = t.w.app.prog.Open(t.Task); err != nil {
+		t.inst = nil
+		return fatalf("task %s cannot begin: %w", t.id, err)
+	}
+	return nil
+}
+
+// savedTimes are the times that were stored with the state.
+func (t *task) savedTimes() map[string]int64 {
+	if t.db == nil {
+		return nil
+	}
+	return t.db.Meta()
+}
+
+func (a *App) openDB(id seam.Task, sub *graph.Sub) (*state.DB, error) {
+	inMemory := true
+	var specs []state.Spec
+	for _, s := range sub.Stores {
+		inMemory = inMemory && s.InMemory
+		specs = append(specs, state.Spec{Name: s.Name, Kind: state.KindKeyValue})
+	}
+	e, err := a.env.Stores.Open(id, inMemory)
+	if err != nil {
+		return nil, fault("STATE", "the state of a task cannot be opened", "task "+id.String(), err,
+			"see the cause; the directory can be deleted while no process uses it: it is rebuilt from the changelogs")
+	}
+	db, err := state.Open(e, state.Options{Stores: specs, CacheBytes: a.cfg.CacheBytes, Logger: a.log})
+	if err != nil {
+		e.Close()
+		return nil, fault("STATE", "the state of a task cannot be opened", "task "+id.String(), err,
+			"if another topology used this directory or app id, choose another AppID or StateDir")
+	}
+	return db, nil
+}

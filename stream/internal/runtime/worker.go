@@ -1,0 +1,288 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/semelstream/semel/internal/assert"
+	"github.com/semelstream/semel/internal/seam"
+	"github.com/semelstream/semel/state"
+	"github.com/semelstream/semel/txn"
+)
+
+// A worker is one goroutine that owns tasks and has its own transaction, with
+// a transactional id that is stable over restarts. All its tasks commit
+// together.
+//
+// A worker lives in sessions. A session begins with a new producer, which
+// fences the one before, and opens the wanted tasks at what the broker says is
+// committed. It ends with an error of the transaction, whatever the error:
+// then everything that is not known to be committed is dropped, and the next
+// session reads the truth. So there is one way back from a failed commit, a
+// fenced producer, an unknown outcome and a stale generation.
+type worker struct {
+	app    *App
+	id     int
+	log    *zap.Logger
+	signal seam.Signal
+
+	mu     sync.Mutex // guards the next four; never held across a call into a seam
+	wanted map[seam.Task]bool
+	inbox  []*order
+	txn    seam.Txn // nil between sessions
+	dead   bool     // the goroutine has ended
+
+	running atomic.Int32 // tasks at work, for the state
+
+	// Owned by the worker's goroutine.
+	tasks    map[seam.Task]*task
+	kept     map[seam.Task]*state.DB // stores that outlive a session
+	order    []*task                 // the running ones, sorted
+	inputs   map[seam.TP]*input
+	owners   map[seam.TP]*task
+	sinks    *sinks
+	arena    *arena
+	leaving  map[seam.Task]leaving // given up and not closed yet
+	revoking []*order              // not finished yet
+	stopping *order
+
+	begun    time.Time // of the first change since the last commit; zero if there is none
+	produced bool      // something is in the transaction
+	records  int       // processed since the last commit
+	purgeAt  time.Time
+	next     int // the task whose turn it is
+}
+
+func newWorker(a *App, id int) *worker {
+	w := &worker{
+		app: a, id: id, log: a.log.With(zap.Int("worker", id)), signal: a.env.Signal(),
+		wanted: map[seam.Task]bool{}, tasks: map[seam.Task]*task{}, kept: map[seam.Task]*state.DB{}, leaving: map[seam.Task]leaving{},
+		inputs: map[seam.TP]*input{}, owners: map[seam.TP]*task{},
+	}
+	w.fresh()
+	return w
+}
+
+// fresh gives the worker sinks and an arena that no producer knows.
+func (w *worker) fresh() {
+	w.sinks = newSinks(w.app.cfg.App, w.app.partitions)
+	w.sinks.max = w.app.maxRecord
+	w.arena = &arena{}
+}
+
+// run is the worker's goroutine. It returns nil after a stop, else why the app
+// cannot go on.
+func (w *worker) run(ctx context.Context) error {
+	for failures := 0; ; {
+		begun := w.app.env.Clock.Now()
+		err := w.session(ctx)
+		if err == nil {
+			return nil
+		}
+		if w.app.env.Clock.Now().Sub(begun) > 10*time.Second {
+			failures = 0
+		}
+		failures++
+		if stop := w.judge(ctx, err); stop != nil {
+			w.drop(ctx)
+			return stop
+		}
+		w.reset(ctx, err)
+		w.app.env.Clock.Sleep(ctx, backoff(failures))
+	}
+}
+
+// backoff grows from 5 ms to a second.
+func backoff(failures int) time.Duration {
+	return min(5*time.Millisecond<<min(failures-1, 10), time.Second)
+}
+
+// judge says whether an error ends the app, and with what.
+func (w *worker) judge(ctx context.Context, err error) error {
+	var f fatal
+	if errors.As(err, &f) {
+		return f.error
+	}
+	var fl *Fault
+	if errors.As(err, &fl) {
+		return err
+	}
+	if ctx.Err() != nil {
+		return err
+	}
+	if txn.Judge(err) == txn.OutcomeFatal {
+		return fmt.Errorf("worker %d: %w", w.id, err)
+	}
+	return nil
+}
+
+// session works until an error or a stop.
+func (w *worker) session(ctx context.Context) error {
+	t, err := w.app.env.Broker.Txn(ctx, w.app.txnID(w.id))
+	if err != nil {
+		return fmt.Errorf("opening the producer: %w", err)
+	}
+	w.mu.Lock()
+	w.txn = t
+	w.mu.Unlock()
+	w.app.env.Stops.At("init")
+	w.purgeAt = w.app.env.Clock.Now().Add(w.app.cfg.PurgeInterval)
+	for {
+		if err := w.openMissing(ctx); err != nil {
+			return err
+		}
+		done, err := w.step(ctx)
+		if done || err != nil {
+			return err
+		}
+	}
+}
+
+// step is one turn of the worker: orders, records in, records through, commit.
+func (w *worker) step(ctx context.Context) (done bool, err error) {
+	if err := w.obey(ctx); err != nil {
+		return false, err
+	}
+	if w.stopping != nil {
+		if len(w.leaving) > 0 {
+			w.signal.Wait(context.WithoutCancel(ctx), time.Second)
+			return false, nil
+		}
+		w.releaseAll()
+		w.closeTxn()
+		w.app.finished(w.stopping)
+		return true, nil
+	}
+	ready := w.ready()
+	if err := w.fetch(ctx, ready); err != nil {
+		return false, err
+	}
+	for range len(w.order) {
+		if err := w.work(ctx); err != nil {
+			return false, err
+		}
+	}
+	if err := w.wallTimers(ctx); err != nil {
+		return false, err
+	}
+	if w.commitDue() {
+		if err := w.commit(ctx); err != nil {
+			return false, err
+		}
+	}
+	return false, w.persistDue(ctx)
+}
+
+// fetch polls. It waits for records only if no task has any to process, and
+// at most until something else is due. A task that stays behind has full
+// queues, is not polled for, and so holds its partitions back.
+func (w *worker) fetch(ctx context.Context, ready bool) error {
+	if len(w.order) == 0 {
+		if !ready {
+			w.signal.Wait(ctx, w.patience())
+		}
+		return ctx.Err()
+	}
+	wait := time.Duration(0)
+	if !ready {
+		wait = w.patience()
+	} else if w.backlog() > w.app.cfg.PollRecords {
+		return ctx.Err()
+	}
+	batches, err := w.txn.Poll(ctx, w.app.cfg.PollRecords, wait)
+	if err != nil {
+		return w.explainPoll(err)
+	}
+	for _, b := range batches {
+		in := w.inputs[b.TP]
+		assert.That(in != nil, "records of %s, which is not assigned", b.TP)
+		in.add(b)
+		if len(b.Records) == 0 { // control records: the position moved
+			w.owners[b.TP].touch()
+		}
+		if in.queued > w.app.cfg.QueueRecords && !in.paused {
+			in.paused = true
+			w.txn.Unassign(in.tp)
+		}
+	}
+	return nil
+}
+
+// backlog is how many records are queued in all.
+func (w *worker) backlog() (n int) {
+	for _, t := range w.order {
+		for _, in := range t.inputs {
+			n += in.queued
+		}
+	}
+	return n
+}
+
+// patience is how long there is nothing to do if no record comes.
+func (w *worker) patience() time.Duration {
+	now := w.app.env.Clock.Now()
+	wait := time.Second
+	until := func(t time.Time) { wait = min(wait, max(t.Sub(now), 0)) }
+	if !w.begun.IsZero() {
+		until(w.begun.Add(w.app.cfg.CommitInterval))
+	}
+	for _, t := range w.order {
+		if ms := t.inst.NextWall(); ms < maxTime {
+			until(time.UnixMilli(ms))
+		}
+		if t.db != nil && t.write == nil && t.db.PendingBytes() > 0 {
+			until(t.storeAt)
+		}
+		if w.app.cfg.MaxIdle > 0 && t.queued() > 0 {
+			wait = min(wait, 10*time.Millisecond)
+		}
+	}
+	return wait
+}
+
+// ready says that some task can process a record now.
+func (w *worker) ready() bool {
+	for _, t := range w.order {
+		if t.choose() != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// closeTxn ends the producer.
+func (w *worker) closeTxn() {
+	w.mu.Lock()
+	t := w.txn
+	w.txn = nil
+	w.mu.Unlock()
+	if t != nil {
+		t.Close()
+	}
+}
+
+// sorted are the open tasks in order.
+func (w *worker) sorted() []*task {
+	return slices.SortedFunc(maps.Values(w.tasks), func(a, b *task) int { return a.id.Compare(b.id) })
+}
+
+// explainPoll says what an input that cannot be read means.
+func (w *worker) explainPoll(err error) error {
+	var pe *seam.PartitionError
+	if !errors.As(err, &pe) {
+		return err
+	}
+	if isOutOfRange(err) {
+		return fault("OFFSET-GONE", "records that were not processed yet are gone from the input", pe.TP.String(), pe.Err,
+			"the topic's retention deleted them, or the topic was made anew: raise retention.ms; to go on without them, set the group's offset for this partition")
+	}
+	return err
+}

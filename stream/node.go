@@ -1,0 +1,99 @@
+package stream
+
+import (
+	"github.com/semelstream/semel/codec"
+	"github.com/semelstream/semel/stream/internal/graph"
+)
+
+// An operator has two sides. Its graph.Node is data: names, parents, stores.
+// Its typed side, a streamNode or tableNode, knows how to put the operator to
+// work in a task: to open it is to make the port that records are pushed into.
+// Opening goes from a source downwards: a node's port holds the ports of the
+// operators behind it, so that a record travels by plain calls from source to
+// sinks. There is nothing in between: no queue, no goroutine, no any.
+
+// A port takes the records of a stream. An error is the failure of the record
+// that the task has at hand: return it as it is, up to the source.
+type port[K, V any] interface {
+	push(r Record[K, V]) error
+}
+
+// A streamNode is the typed side of an operator whose result is a stream.
+type streamNode[K, V any] struct {
+	b    *Builder
+	node *graph.Node
+	out  []func(o *opener) (port[K, V], error) // the uses of the stream, in order of declaration
+
+	// What is known of the records here.
+	rekeyed bool           // the key may have changed since the records were last partitioned by it
+	key     codec.Codec[K] // inherited from the topic; nil if the type changed since
+	value   codec.Codec[V]
+}
+
+// use adds a use of the stream.
+func (n *streamNode[K, V]) use(open func(o *opener) (port[K, V], error)) {
+	n.out = append(n.out, open)
+}
+
+// open makes the port into which the node's operator pushes its results.
+func (n *streamNode[K, V]) open(o *opener) (port[K, V], error) {
+	return openAll(o, n.out)
+}
+
+// A change is one step of a table: a row's value before and after. A row that
+// was not there has hasOld false, one that is gone hasNew false.
+type change[K, V any] struct {
+	key            K
+	old, new       V
+	hasOld, hasNew bool
+	ms             int64 // record time of the change
+	headers        Headers
+}
+
+// A tablePort takes the changes of a table.
+type tablePort[K, V any] interface {
+	change(c change[K, V]) error
+}
+
+// rows reads a table's rows as they are now, stored or worked out.
+type rows[K, V any] interface {
+	row(key K) (v V, ms int64, ok bool, err error)
+}
+
+// A tableNode is the typed side of an operator whose result is a table.
+type tableNode[K, V any] struct {
+	b    *Builder
+	node *graph.Node
+	out  []func(o *opener) (tablePort[K, V], error)
+
+	// openRows gives access to the table's rows within a task. Operators that
+	// call it at build time must do so through needRows, which may make the
+	// table keep a store.
+	openRows func(o *opener) (rows[K, V], error)
+	// wantOld is set by operators that look at change.old; it is passed on to
+	// the tables above, which otherwise may leave old out.
+	wantOld bool
+	askOld  func() // sets wantOld above
+
+	key   codec.Codec[K]
+	value codec.Codec[V]
+	store *graph.Store // nil if the rows are worked out
+}
+
+func (n *tableNode[K, V]) use(open func(o *opener) (tablePort[K, V], error)) {
+	n.out = append(n.out, open)
+}
+
+func (n *tableNode[K, V]) open(o *opener) (tablePort[K, V], error) {
+	return openAllTables(o, n.out)
+}
+
+// needOld makes the changes of this table carry the value before.
+func (n *tableNode[K, V]) needOld() {
+	if !n.wantOld {
+		n.wantOld = true
+		if n.askOld != nil {
+			n.askOld()
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package stream
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"github.com/semelstream/semel/internal/seam"
+	"github.com/semelstream/semel/state"
+)
+
+// stores opens the engines of an app's tasks, each in a directory of its own
+// below the state directory.
+type stores struct {
+	dir    string
+	memory bool
+	budget *state.Budget
+	log    *zap.Logger
+	unlock func() error
+}
+
+// openStores opens the state directory and finds the instance's id in it. A
+// second process on the same directory is refused.
+func openStores(cfg Config) (*stores, string, error) {
+	s := &stores{dir: cfg.StateDir, memory: cfg.InMemory, log: cfg.Logger}
+	if s.dir == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return nil, "", fmt.Errorf("semel: no cache directory for the state: %w; set Config.StateDir", err)
+		}
+		s.dir = filepath.Join(cache, "semel", cfg.AppID)
+	}
+	if s.memory && cfg.StateDir == "" {
+		return s, orNew(cfg.InstanceID), nil
+	}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return nil, "", fmt.Errorf("semel: making the state directory: %w; set Config.StateDir to one that can be written", err)
+	}
+	unlock, err := state.LockDir(s.dir)
+	if err != nil {
+		return nil, "", fmt.Errorf("semel: %w; give each process of an app a Config.StateDir of its own", err)
+	}
+	s.unlock = unlock
+	id, err := instanceID(s.dir, cfg.InstanceID)
+	if err != nil {
+		unlock()
+		return nil, "", err
+	}
+	budget := cfg.MemoryBudget
+	if budget <= 0 {
+		budget = 256 << 20
+	}
+	s.budget = state.NewBudget(budget/2, 1000)
+	return s, id, nil
+}
+
+func orNew(id string) string {
+	if id != "" {
+		return id
+	}
+	b := make([]byte, 8)
+	rand.Read(b)
+	return hex.EncodeToString(b)
+}
+
+// instanceID is the configured id, or the one that the directory remembers, or
+// a new one that it remembers from now on.
+func instanceID(dir, configured string) (string, error) {
+	file := filepath.Join(dir, "instance")
+	if configured == "" {
+		b, err := os.ReadFile(file)
+		if id := strings.TrimSpace(string(b)); err == nil && id != "" {
+			return id, nil
+		} else if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", fmt.Errorf("semel: reading the instance id: %w", err)
+		}
+	}
+	id := orNew(configured)
+	if err := os.WriteFile(file, []byte(id+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("semel: keeping the instance id: %w", err)
+	}
+	return id, nil
+}
+
+// Open implements runtime.Stores. A directory that is corrupt is moved aside,
+// not deleted, and the task restores from its changelogs.
+func (s *stores) Open(t seam.Task, inMemory bool) (state.Engine, error) {
+	if inMemory || s.memory {
+		return state.NewMemory(), nil
+	}
+	dir := filepath.Join(s.dir, t.String())
+	o := state.PebbleOptions{Budget: s.budget, Logger: s.log}
+	e, err := state.OpenPebble(dir, o)
+	if err == nil || !errors.Is(err, state.ErrCorrupt) {
+		return e, err
+	}
+	moved, qerr := state.Quarantine(dir, o)
+	if qerr != nil {
+		return nil, errors.Join(err, qerr)
+	}
+	s.log.Error("local state is corrupt; it was moved aside and is rebuilt from the changelogs",
+		zap.Stringer("task", t), zap.String("moved to", moved), zap.Error(err))
+	return state.OpenPebble(dir, o)
+}
+
+func (s *stores) close() {
+	if s.budget != nil {
+		s.budget.Close()
+	}
+	if s.unlock != nil {
+		if err := s.unlock(); err != nil {
+			s.log.Warn("unlocking the state directory", zap.Error(err))
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package stream
+
+import "github.com/semelstream/semel/stream/internal/runtime"
+
+// A view is a table worked out from another: its operators Filter, MapValues,
+// MapValuesWithKey, MapOrDelete and TryMapValues are this one with different
+// functions. It keeps nothing. A row is hidden where f returns false.
+//
+// The function is not called for missing rows, so that a delete of a row that
+// the view has hidden reaches what follows as a delete too, unless something
+// that follows wants to know the values before: then it is known not to
+// matter, and left out.
+func newView[K, V, V2 any](t Table[K, V], kind string, opts []Option, isNil bool, f func(key K, value V) (V2, bool, error)) *tableNode[K, V2] {
+	from, b := t.at(), t.n.b
+	n := &tableNode[K, V2]{b: b, key: from.key, askOld: from.needOld}
+	n.node = b.add(kind, settingsOf(b, opts), from.node)
+	b.needFunc(n.node, isNil)
+	n.openRows = func(o *opener) (rows[K, V2], error) {
+		rows, err := from.openRows(o)
+		return &viewRows[K, V, V2]{view[K, V, V2]{o, n, f}, rows}, err
+	}
+	from.use(func(o *opener) (tablePort[K, V], error) {
+		out, err := n.open(o)
+		return &viewPort[K, V, V2]{view[K, V, V2]{o, n, f}, out}, err
+	})
+	return n
+}
+
+// A view's function within a task.
+type view[K, V, V2 any] struct {
+	o *opener
+	n *tableNode[K, V2]
+	f func(key K, value V) (V2, bool, error)
+}
+
+func (w *view[K, V, V2]) apply(key K, v V) (v2 V2, ok bool, err error) {
+	w.o.enter(w.n.node)
+	if v2, ok, err = w.f(key, v); err != nil {
+		return v2, false, w.o.fail(w.n.node, runtime.OpFunction, err)
+	}
+	if !ok {
+		var none V2
+		v2 = none
+	}
+	return v2, ok, nil
+}
+
+// viewRows works rows out when they are asked for.
+type viewRows[K, V, V2 any] struct {
+	view[K, V, V2]
+	from rows[K, V]
+}
+
+func (r *viewRows[K, V, V2]) row(key K) (v2 V2, ms int64, ok bool, err error) {
+	v, ms, ok, err := r.from.row(key)
+	if err != nil || !ok {
+		return v2, ms, false, err
+	}
+	v2, ok, err = r.apply(key, v)
+	return v2, ms, ok, err
+}
+
+type viewPort[K, V, V2 any] struct {
+	view[K, V, V2]
+	out tablePort[K, V2]
+}
+
+func (p *viewPort[K, V, V2]) change(c change[K, V]) (err error) {
+	to := change[K, V2]{key: c.key, ms: c.ms, headers: c.headers}
+	if c.hasNew {
+		if to.new, to.hasNew, err = p.apply(c.key, c.new); err != nil {
+			return err
+		}
+	}
+	if p.n.wantOld {
+		if c.hasOld {
+			if to.old, to.hasOld, err = p.apply(c.key, c.old); err != nil {
+				return err
+			}
+		}
+		if !to.hasOld && !to.hasNew {
+			return nil
+		}
+	}
+	return p.out.change(to)
+}

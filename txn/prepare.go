@@ -1,0 +1,134 @@
+package txn
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Prepare waits until everything produced is written and puts the positions of
+// the inputs into the transaction, as group member m. The two run side by
+// side: that is only right because every partition was added before. offs may
+// be empty (output of timers); m must be a member then too, if offs is not.
+//
+// An error about a record is a *[ProduceError] and wins over all others.
+func (p *Producer) Prepare(ctx context.Context, m Member, offs Offsets) error {
+	if err := p.usable(); err != nil {
+		return err
+	}
+	if err := p.preparable(m, offs); err != nil {
+		return p.fail(fmt.Errorf("txn: prepare %s: %w", p.id, err))
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	sent := make(chan error, 1)
+	go func() {
+		err := p.sendOffsets(ctx, m, offs)
+		if err != nil {
+			cancel() // the transaction is lost, do not wait for its records
+		}
+		sent <- err
+	}()
+	flushed := p.cl.Flush(ctx)
+	if flushed != nil || p.lost.Load() != nil {
+		cancel()
+	}
+	offErr := <-sent
+	if lost := p.lost.Load(); lost != nil {
+		return p.fail(fmt.Errorf("txn: prepare %s: %w", p.id, withFix(lost, lost.Record.Topic)))
+	}
+	if offErr != nil {
+		return p.fail(offErr)
+	}
+	if flushed != nil {
+		return p.fail(fmt.Errorf("txn: waiting for the records of %s: %w", p.id, flushed))
+	}
+	p.prepared = true
+	return nil
+}
+
+func (p *Producer) preparable(m Member, offs Offsets) error {
+	if p.produced == 0 {
+		return ErrEmpty
+	}
+	if len(offs) > 0 {
+		return checkMember(m)
+	}
+	return nil
+}
+
+// checkMember refuses what no group fences.
+func checkMember(m Member) error {
+	if m.Group == "" || m.ID == "" || m.Generation < 0 {
+		return fmt.Errorf("%w: member %q, generation %d of group %q", ErrNoMember, m.ID, m.Generation, m.Group)
+	}
+	return nil
+}
+
+// sendOffsets is TxnOffsetCommit v5, repeated as long as it may help: sending
+// it twice changes nothing, and a copy that arrives after the transaction is
+// refused for its epoch.
+func (p *Producer) sendOffsets(ctx context.Context, m Member, offs Offsets) error {
+	if len(offs) == 0 {
+		return nil
+	}
+	if p.old {
+		if err := p.addOffsets(ctx, m.Group); err != nil {
+			return err
+		}
+	}
+	req := p.offsetsRequest(m, offs)
+	return again(ctx, "txn: TxnOffsetCommit of "+p.id, func() error {
+		resp, err := req.RequestWith(ctx, p.cl)
+		if err != nil {
+			return err
+		}
+		return withFix(txnOffsetError(resp), m.Group)
+	})
+}
+
+func (p *Producer) offsetsRequest(m Member, offs Offsets) *kmsg.TxnOffsetCommitRequest {
+	req := kmsg.NewPtrTxnOffsetCommitRequest()
+	req.TransactionalID, req.ProducerID, req.ProducerEpoch = p.id, p.pid, p.epoch
+	req.Group, req.MemberID, req.Generation = m.Group, m.ID, m.Generation
+	if m.Instance != "" {
+		req.InstanceID = &m.Instance
+	}
+	for _, tp := range offs.Sorted() {
+		if n := len(req.Topics); n == 0 || req.Topics[n-1].Topic != tp.Topic {
+			t := kmsg.NewTxnOffsetCommitRequestTopic()
+			t.Topic = tp.Topic
+			req.Topics = append(req.Topics, t)
+		}
+		o := offs[tp]
+		q := kmsg.NewTxnOffsetCommitRequestTopicPartition()
+		q.Partition, q.Offset, q.LeaderEpoch, q.Metadata = tp.Partition, o.At, o.Epoch, &o.Metadata
+		last := &req.Topics[len(req.Topics)-1]
+		last.Partitions = append(last.Partitions, q)
+	}
+	return req
+}
+
+func txnOffsetError(resp *kmsg.TxnOffsetCommitResponse) (err error) {
+	for _, t := range resp.Topics {
+		for _, q := range t.Partitions {
+			err = worst(err, partitionError(t.Topic, q.Partition, q.ErrorCode))
+		}
+	}
+	return err
+}
+
+// addOffsets is what transaction.version 2 made unnecessary.
+func (p *Producer) addOffsets(ctx context.Context, group string) error {
+	req := kmsg.NewPtrAddOffsetsToTxnRequest()
+	req.TransactionalID, req.ProducerID, req.ProducerEpoch, req.Group = p.id, p.pid, p.epoch, group
+	return again(ctx, "txn: AddOffsetsToTxn of "+p.id, func() error {
+		resp, err := req.RequestWith(ctx, p.cl)
+		if err != nil {
+			return err
+		}
+		return withFix(kerr.ErrorForCode(resp.ErrorCode), p.id)
+	})
+}
