@@ -2,13 +2,14 @@
 //
 // Codecs of plain types are ready to use, others are built from T itself:
 //
-//	codec.String, codec.Int64, ...   in the formats of Kafka's own serializers
-//	codec.JSON[Order]()              encoding/json
-//	codec.Text[netip.Addr]()         T's own text, for keys that people read
-//	codec.Binary[Sketch]()           T's own bytes
-//	codec.Via(codec.String, to, from)  another codec's format for a type of yours
+//	codec.String, codec.Int64, ...         in the formats of Kafka's own serializers
+//	codec.JSON[Order]()                    encoding/json
+//	codec.Text[netip.Addr]()               T's own text, for keys that people read
+//	codec.Binary[Sketch]()                 T's own bytes
+//	codec.Via(codec.String, to, from)      another codec's format for a type of yours
 //	codec.Pair(codec.String, codec.Int64)  two values in one
-//	codec.For[T]()                   the one T asks for
+//	codec.Func(appendTo, decode)           any two functions
+//	codec.For[T]()                         the one T asks for
 //
 // A codec never sees null: what a record does not have is not encoded. Nil
 // slices, maps and pointers are values like any other, and [Bytes] encodes nil

@@ -58,7 +58,7 @@ func (b *Batch) Each(f func(kind OpKind, key, value []byte) error) error {
 }
 
 // maxKeptBatch bounds what an empty batch keeps of its memory.
-const maxKeptBatch = 64 << 20
+const maxKeptBatch = 16 << 20
 
 // Reset empties the batch and keeps its memory, up to a bound.
 func (b *Batch) Reset() {

@@ -254,7 +254,7 @@ func TestARowThatCameAndWentIsNoChange(t *testing.T) {
 	r.do("a=1", "-a", "b=1", "-never")
 	r.commit()
 	if len(r.log) != 1 || string(r.log[0].Key) != "b" {
-		t.Errorf("changelog: %q", r.log)
+		t.Errorf("changelog: %v", r.log)
 	}
 }
 

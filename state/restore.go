@@ -61,6 +61,7 @@ func (p *Part) applied(b *Batch, next int64) error {
 
 // mustBeIdle also forgets clean rows, which are about to be old.
 func (p *Part) mustBeIdle() {
+	assert.That(p.d.write == nil, "store %s is restored while a Write is under way", p.name)
 	if p.store == nil {
 		return
 	}

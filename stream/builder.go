@@ -119,6 +119,9 @@ func (b *Builder) freeName(kind string) string {
 func (b *Builder) autoName(n *graph.Node, name string) {
 	if !n.Given && b.names[name] == nil {
 		delete(b.names, n.Name)
+		if n.Name == fmt.Sprintf("%s-%d", n.Kind, b.counts[n.Kind]) {
+			b.counts[n.Kind]-- // it is free for the next
+		}
 		n.Name = name
 		b.names[name] = n
 	}

@@ -47,6 +47,10 @@ type Session struct {
 	tx      *Tx           // the open one
 	nonce   uint64        // with commits, marks this Session's offsets
 	commits uint64
+
+	// dangling says that the last producer left a transaction open, which
+	// holds up readers and the group's offsets until the next one's Init.
+	dangling bool
 }
 
 // held is what of a partition was polled and not yet committed or aborted.
@@ -133,13 +137,14 @@ func (s *Session) openProducer(ctx context.Context) error {
 		p.Close()
 		return err
 	}
-	s.prod = p
+	s.prod, s.dangling = p, false
 	return nil
 }
 
 // closeProducer gives the producer up, with everything it was reading.
 func (s *Session) closeProducer() {
 	if s.prod != nil {
+		s.dangling = s.prod.open
 		s.prod.Close()
 		s.prod = nil
 	}
@@ -174,10 +179,23 @@ func (s *Session) Close() error {
 		cancel()
 	}
 	s.group.release()
+	s.closeProducer()
+	if s.dangling {
+		s.endDangling()
+	}
 	s.cancel()
 	closeClient(s.group.cl, s.log)
-	s.closeProducer()
 	return nil
+}
+
+// endDangling spares others the wait for the transaction timeout.
+func (s *Session) endDangling() {
+	ctx, cancel := context.WithTimeout(context.Background(), farewell)
+	defer cancel()
+	if err := Fence(ctx, s.group.cl, s.cfg.TransactionalID); err != nil {
+		s.log.Warn("an open transaction is left behind; it ends with the next start or its timeout",
+			zap.String("transactional_id", s.cfg.TransactionalID), zap.Error(err))
+	}
 }
 
 // Fatal marks an error of a handler as one that no repetition will cure.

@@ -16,10 +16,11 @@ import (
 
 // A corpus is a text and the plain count of its words.
 type corpus struct {
-	name  string
-	lines int
-	words int
-	count map[string]int64
+	name    string
+	lines   int
+	words   int
+	skipped int // too long for a record
+	count   map[string]int64
 }
 
 // load sends every line to the topic lines and counts its words on the way.
@@ -52,31 +53,44 @@ func (c *corpus) read(in string, send func(string)) error {
 	switch in {
 	case "-":
 		c.name = "standard input"
-		return eachLine(os.Stdin, send)
+		return c.eachLine(os.Stdin, send)
 	case "":
 		c.name = "the source of Go's standard library"
-		return eachSource(send)
+		return c.eachSource(send)
 	default:
 		f, err := os.Open(in)
 		if err != nil {
 			return err
 		}
 		defer f.Close()
-		return eachLine(f, send)
+		return c.eachLine(f, send)
 	}
 }
 
-func eachLine(r io.Reader, f func(string)) error {
-	s := bufio.NewScanner(r)
-	s.Buffer(make([]byte, 64<<10), 900<<10)
-	for s.Scan() {
-		f(s.Text())
+// longest is the longest line that is sent: longer ones would not fit a record.
+const longest = 900 << 10
+
+func (c *corpus) eachLine(r io.Reader, f func(string)) error {
+	for b := bufio.NewReaderSize(r, 64<<10); ; {
+		line, err := b.ReadString('\n')
+		switch line = strings.TrimRight(line, "\r\n"); {
+		case line == "":
+		case len(line) > longest:
+			c.skipped++
+		default:
+			f(line)
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return s.Err()
 }
 
 // eachSource reads every Go file of the standard library.
-func eachSource(f func(string)) error {
+func (c *corpus) eachSource(f func(string)) error {
 	out, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		return fmt.Errorf("finding Go's source: %w; give a text with -in", err)
@@ -91,6 +105,6 @@ func eachSource(f func(string)) error {
 			return err
 		}
 		defer file.Close()
-		return eachLine(file, f)
+		return c.eachLine(file, f)
 	})
 }

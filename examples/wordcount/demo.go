@@ -70,6 +70,9 @@ func runDemo(ctx context.Context, cfg demoConfig) error {
 	}
 	fmt.Printf("loaded %d lines, %d words, %d of them different, in %.1f s\n",
 		d.corpus.lines, d.corpus.words, len(d.corpus.count), time.Since(began).Seconds())
+	if n := d.corpus.skipped; n > 0 {
+		fmt.Printf("left out %d lines that are too long for a record\n", n)
+	}
 	counting := time.Now()
 	defer d.stopAll()
 	if err := d.count(ctx); err != nil {

@@ -18,7 +18,8 @@ import (
 // lock or clock; the World moves its time and writes its markers. Maps are
 // never ranged over where the order could show.
 type broker struct {
-	now        int64 // virtual ns
+	start      time.Time
+	now        int64 // virtual ns since start
 	next       int64 // when tick has something to do
 	txnTimeout int64
 	rebalance  int64
@@ -41,13 +42,15 @@ type topic struct {
 	logs []*log
 }
 
-func newBroker() *broker {
+func newBroker(start time.Time) *broker {
 	return &broker{
-		next: math.MaxInt64, nextPID: 1000,
+		start: start, next: math.MaxInt64, nextPID: 1000,
 		topics: map[string]*topic{}, producers: map[string]*producer{}, groups: map[string]*group{},
 		changed: func(seam.TP) {}, markerDelay: func() int64 { return 0 },
 	}
 }
+
+func (b *broker) time() time.Time { return b.start.Add(time.Duration(b.now)) }
 
 // alarm makes tick run at t.
 func (b *broker) alarm(t int64) { b.next = min(b.next, t) }

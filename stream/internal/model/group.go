@@ -36,7 +36,8 @@ type member struct {
 	seq          int         // of its last heartbeat: an older one is late
 	session      int64
 	seen         int64
-	overdue      int64 // since when it keeps what it should give up; 0: it does not
+	keeps        bool  // it has what it should give up
+	overdue      int64 // when that is no longer waited for
 }
 
 func (b *broker) group(name string) *group {
@@ -101,7 +102,7 @@ func (b *broker) join(cfg seam.GroupConfig, facts seam.Facts) (id string) {
 	b.nextID++
 	id = fmt.Sprintf("%s-%d", cfg.Instance, b.nextID)
 	if m := g.byInstance(cfg.Instance); m != nil {
-		m.id, m.generation, m.owned, m.seq, m.overdue = id, -1, nil, 0, 0
+		m.id, m.generation, m.owned, m.seq, m.keeps = id, -1, nil, 0, false
 		m.session = int64(cfg.Session)
 		g.saw(m)
 		return id
@@ -168,15 +169,13 @@ func (g *group) free(t seam.Task, m *member) bool {
 	return !slices.ContainsFunc(g.members, func(o *member) bool { return o != m && slices.Contains(o.owned, t) })
 }
 
-// watch notes since when m keeps tasks that are planned for others.
+// watch notes until when m may keep tasks that are planned for others.
 func (g *group) watch(m *member) {
-	late := slices.ContainsFunc(m.owned, func(t seam.Task) bool { return !slices.Contains(m.target, t) })
-	switch {
-	case !late:
-		m.overdue = 0
-	case m.overdue == 0:
-		m.overdue = g.b.now
-		g.b.alarm(m.overdue + g.b.rebalance + 1)
+	kept := m.keeps
+	m.keeps = slices.ContainsFunc(m.owned, func(t seam.Task) bool { return !slices.Contains(m.target, t) })
+	if m.keeps && !kept {
+		m.overdue = g.b.now + g.b.rebalance
+		g.b.alarm(m.overdue + 1)
 	}
 }
 
@@ -188,12 +187,12 @@ func (b *broker) leave(name, instance string) {
 func (g *group) tick() {
 	now := g.b.now
 	g.remove(func(m *member) bool {
-		return now > m.seen+m.session || m.overdue > 0 && now > m.overdue+g.b.rebalance
+		return now > m.seen+m.session || m.keeps && now > m.overdue
 	})
 	for _, m := range g.members {
 		g.b.alarm(m.seen + m.session + 1)
-		if m.overdue > 0 {
-			g.b.alarm(m.overdue + g.b.rebalance + 1)
+		if m.keeps {
+			g.b.alarm(m.overdue + 1)
 		}
 	}
 }

@@ -11,7 +11,8 @@ import (
 // An entry of a log is a record, or a marker when rec is nil.
 type entry struct {
 	rec     *kgo.Record
-	aborted bool // set when the abort marker is written
+	aborted bool      // set when the abort marker is written
+	at      time.Time // of a marker
 }
 
 // An opened is a transaction in a log whose marker is still to come.
@@ -81,7 +82,7 @@ func (l *log) produce(pid int64, epoch int16, seq int, recs []*kgo.Record) (base
 }
 
 // mark ends the transaction of pid.
-func (l *log) mark(pid int64, commit bool) {
+func (l *log) mark(pid int64, commit bool, now time.Time) {
 	o := l.find(pid)
 	if !commit && o.first >= 0 {
 		for i := max(o.first-l.start, 0); i < int64(len(l.entries)); i++ {
@@ -91,7 +92,7 @@ func (l *log) mark(pid int64, commit bool) {
 		}
 	}
 	l.open = slices.DeleteFunc(l.open, func(o opened) bool { return o.pid == pid })
-	l.entries = append(l.entries, entry{})
+	l.entries = append(l.entries, entry{at: now})
 }
 
 // read is a read_committed fetch: at most max records, in copies, and the
@@ -115,10 +116,15 @@ func (l *log) read(from int64, max int) (recs []*kgo.Record, next int64, err err
 	return recs, next, nil
 }
 
-// since is the first offset with a record not older than t, or the end.
+// since is the first offset of a record or a marker not older than t, or the
+// end.
 func (l *log) since(t time.Time) int64 {
 	for i, e := range l.entries {
-		if e.rec != nil && !e.rec.Timestamp.Before(t) {
+		at := e.at
+		if e.rec != nil {
+			at = e.rec.Timestamp
+		}
+		if !at.Before(t) {
 			return l.start + int64(i)
 		}
 	}

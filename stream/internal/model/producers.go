@@ -211,7 +211,7 @@ func (b *broker) writeMarker(t *producer, i int) {
 	m := t.markers[i]
 	t.markers = slices.Delete(t.markers, i, i+1)
 	if m.off == nil {
-		b.log(m.tp).mark(t.pid, t.commit)
+		b.log(m.tp).mark(t.pid, t.commit, b.time())
 		b.changed(m.tp)
 	} else {
 		if t.commit {

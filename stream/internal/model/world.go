@@ -97,7 +97,7 @@ func New(cfg Config) *World {
 	if cfg.Rebalance == 0 {
 		cfg.Rebalance = time.Minute
 	}
-	w := &World{cfg: cfg, rand: rand.New(rand.NewPCG(cfg.Seed, 0x5e3e1)), broker: newBroker(), hash: 14695981039346656037}
+	w := &World{cfg: cfg, rand: rand.New(rand.NewPCG(cfg.Seed, 0x5e3e1)), broker: newBroker(cfg.Start), hash: 14695981039346656037}
 	w.broker.txnTimeout, w.broker.rebalance = int64(cfg.TxnTimeout), int64(cfg.Rebalance)
 	w.broker.changed = w.changed
 	w.broker.markerDelay, w.broker.eager = w.markerDelay, cfg.Instant
@@ -105,7 +105,7 @@ func New(cfg Config) *World {
 }
 
 // Now is the virtual time.
-func (w *World) Now() time.Time { return w.cfg.Start.Add(time.Duration(w.broker.now)) }
+func (w *World) Now() time.Time { return w.broker.time() }
 
 // Elapsed is the virtual time since the World began.
 func (w *World) Elapsed() time.Duration { return time.Duration(w.broker.now) }

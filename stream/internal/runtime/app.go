@@ -25,6 +25,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/semelstream/semel/internal/seam"
+	"github.com/semelstream/semel/state"
 	"github.com/semelstream/semel/stream/internal/graph"
 )
 
@@ -37,18 +38,19 @@ type App struct {
 	log    *zap.Logger
 	signal seam.Signal // wakes the membership
 
-	topics    map[string]seam.Topic  // every topic the graph names, as found or made at the start
 	tasks     []int32                // tasks of each sub-topology
 	counts    map[*graph.Topic]int32 // partitions of every fixed topic
 	group     seam.Group
 	workers   []*worker
 	preparers []*preparer
 
-	mu      sync.Mutex // guards what follows; never held across a call into a seam
-	failed  error      // the first reason to stop
-	stop    func()     // ends the wait for changes of the membership
+	mu      sync.Mutex            // guards what follows; never held across a call into a seam
+	topics  map[string]seam.Topic // every topic known, as found or made; no partitions: known to be missing
+	failed  error                 // the first reason to stop
+	stop    func()                // ends the wait for changes of the membership
 	state   State
 	dropped map[dropKey]int
+	open    map[seam.Task]*state.DB // of the tasks that run
 }
 
 type dropKey struct{ task, operator, reason string }
@@ -58,7 +60,7 @@ func New(env Env, prog Program, cfg Config) *App {
 	cfg.defaults()
 	return &App{
 		env: env, cfg: cfg, prog: prog, graph: prog.Graph(), log: env.Log, signal: env.Signal(),
-		state: Starting, dropped: map[dropKey]int{},
+		state: Starting, dropped: map[dropKey]int{}, open: map[seam.Task]*state.DB{},
 	}
 }
 

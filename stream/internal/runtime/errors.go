@@ -8,6 +8,19 @@ import (
 // ErrNoTopic is a topic that does not exist.
 var ErrNoTopic = errors.New("no such topic")
 
+// A MissingTopic is a topic that a task wants to write to and the app has not
+// heard of. A topic that is named at run time is asked for when it is first
+// needed.
+type MissingTopic struct{ Topic string }
+
+// Error names the topic.
+func (m *MissingTopic) Error() string {
+	return fmt.Sprintf("topic %q: %v; create it, or correct its name", m.Topic, ErrNoTopic)
+}
+
+// Unwrap is ErrNoTopic.
+func (m *MissingTopic) Unwrap() error { return ErrNoTopic }
+
 // ErrIncompatible is state or topics that do not fit the topology.
 var ErrIncompatible = errors.New("state or topics do not fit the topology")
 

@@ -40,6 +40,8 @@ func (w *worker) meet(ctx context.Context, o *order) error {
 		return w.prepared(ctx, o.job)
 	case orderWritten:
 		return w.written(o.written)
+	case orderCommit:
+		return w.commit(ctx)
 	default:
 		return w.stop(ctx, o)
 	}
@@ -149,6 +151,7 @@ func (w *worker) closeTask(t *task, dirty bool) error {
 func (w *worker) detach(t *task) {
 	w.order = slices.DeleteFunc(w.order, func(x *task) bool { return x == t })
 	w.running.Store(int32(len(w.order)))
+	w.app.closed(t)
 	for _, in := range t.inputs {
 		if w.inputs[in.tp] == in {
 			delete(w.inputs, in.tp)

@@ -26,6 +26,7 @@ const (
 	orderRevoke                    // give up tasks
 	orderPrepared                  // a task's offsets and stores are ready, or failed
 	orderWritten                   // committed rows are on disk, or failed
+	orderCommit                    // commit what is in hand
 	orderStop                      // commit and end
 )
 

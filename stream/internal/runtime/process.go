@@ -17,6 +17,10 @@ func (w *worker) work(ctx context.Context) error {
 	if err == nil {
 		return w.handOver(ctx, t)
 	}
+	var m *MissingTopic
+	if errors.As(err, &m) && w.app.unknown(m.Topic) {
+		return w.app.learn(ctx, m.Topic) // the record comes again, and its topic is known then, or known to be missing
+	}
 	// Only this record failed, and its effects are undone: what was done
 	// before it, by this task and the others, is whole and can be kept.
 	if cerr := errors.Join(w.handOver(ctx, t), w.commit(ctx)); cerr != nil {
@@ -115,6 +119,10 @@ func (t *task) resume() {
 // failed asks the policy what becomes of a record whose effects were undone.
 // It returns nil if the task goes on without it.
 func (t *task) failed(r *kgo.Record, err error) error {
+	var m *MissingTopic
+	if errors.As(err, &m) && t.w.app.unknown(m.Topic) {
+		return m
+	}
 	var f *Failure
 	if !errors.As(err, &f) {
 		return fatalf("task %s: %w", t.id, err) // the store's failure, not the record's
@@ -148,6 +156,9 @@ func (t *task) failed(r *kgo.Record, err error) error {
 // headers, into the transaction.
 func (t *task) deadLetter(r *kgo.Record, f *Failure, v Verdict) error {
 	s, err := t.Sink(v.DeadLetter)
+	if err != nil && t.w.app.unknown(v.DeadLetter) {
+		return err
+	}
 	if err != nil {
 		return fault("DEAD-LETTER", "a record failed and its dead-letter topic cannot be written",
 			"topic "+v.DeadLetter+", operator "+f.Operator, errors.Join(err, f), "create the topic")

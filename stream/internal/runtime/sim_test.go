@@ -328,4 +328,3 @@ func TestCrashAtEveryTurn(t *testing.T) {
 	}
 	t.Logf("%d turns, one crash at each, in %v", turns, time.Since(began).Round(time.Millisecond))
 }
-

@@ -53,7 +53,9 @@ func (a *App) describeTopics(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("describing topics: %w", err)
 	}
+	a.mu.Lock()
 	a.topics = found
+	a.mu.Unlock()
 	for _, t := range a.graph.Topics {
 		if t.Internal || t.Dynamic {
 			continue
@@ -302,11 +304,38 @@ func (a *App) checkGrowth(ctx context.Context) error {
 
 // partitions is the partition count of a topic that tasks write to; 0 if there
 // is none of that name.
-func (a *App) partitions(name string) int32 { return a.topics[name].Partitions }
+func (a *App) partitions(name string) int32 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.topics[name].Partitions
+}
+
+// unknown says that nobody has asked for the topic yet.
+func (a *App) unknown(name string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, known := a.topics[name]
+	return !known
+}
+
+// learn asks for a topic that is named at run time.
+func (a *App) learn(ctx context.Context, name string) error {
+	found, err := a.env.Broker.Topics(ctx, name)
+	if err != nil {
+		return fmt.Errorf("describing topic %s: %w", name, err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.topics[name] = found[name]
+	return nil
+}
 
 // maxRecord is the largest record that a topic takes.
 func (a *App) maxRecord(name string) int {
-	n, err := strconv.Atoi(a.topics[name].Config["max.message.bytes"])
+	a.mu.Lock()
+	config := a.topics[name].Config
+	a.mu.Unlock()
+	n, err := strconv.Atoi(config["max.message.bytes"])
 	if err != nil {
 		return 0
 	}

@@ -216,7 +216,7 @@ func (s *sinks) find(topic string) (*Sink, error) {
 	}
 	n := s.partitions(topic)
 	if n <= 0 {
-		return nil, fmt.Errorf("topic %q: %w", topic, ErrNoTopic)
+		return nil, &MissingTopic{topic}
 	}
 	k := &Sink{Topic: topic, Partitions: n, added: make([]bool, n)}
 	if s.max != nil {

@@ -148,6 +148,7 @@ func (w *worker) activate(ctx context.Context, t *task, p *prepareJob) error {
 	w.order = append(w.order, t)
 	slices.SortFunc(w.order, func(a, b *task) int { return a.id.Compare(b.id) })
 	w.running.Store(int32(len(w.order)))
+	w.app.opened(t)
 	w.app.env.Stops.At("active")
 	w.log.Info("task runs", zap.Stringer("task", t.id))
 	w.app.updateState()

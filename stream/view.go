@@ -1,0 +1,97 @@
+package stream
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/semelstream/semel/internal/seam"
+	"github.com/semelstream/semel/state"
+	"github.com/semelstream/semel/stream/internal/runtime"
+)
+
+// View reads the committed rows of a table or key-value store on this instance
+// while the app runs. It fails with [ErrNoStore] if the topology has no store
+// of that name.
+func (a *App) View[K, V any](store string) (View[K, V], error) {
+	for _, s := range a.topology.graph.Stores {
+		if s.Name == store {
+			return View[K, V]{store: store, app: a.runtime}, nil
+		}
+	}
+	return View[K, V]{}, fmt.Errorf("store %q: %w", store, ErrNoStore)
+}
+
+func (a *App) runtime() *runtime.App {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.rt
+}
+
+// A View of a store reads the tasks that run on this instance. It may be used
+// by many goroutines. Rows show what was committed: never more, and never
+// half of a transaction in one task.
+type View[K, V any] struct {
+	store string
+	app   func() *runtime.App
+}
+
+// tasks are the views of the store's tasks, in order.
+func (v View[K, V]) tasks() ([]*state.View[K, V], error) {
+	app := v.app()
+	if app == nil {
+		return nil, ErrClosed
+	}
+	dbs := app.Stores(v.store)
+	if len(dbs) == 0 {
+		return nil, fmt.Errorf("store %q: %w", v.store, ErrNotReady)
+	}
+	var out []*state.View[K, V]
+	for _, t := range slices.SortedFunc(maps.Keys(dbs), seam.Task.Compare) {
+		view, err := state.ViewOf[K, V](dbs[t], v.store)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, view)
+	}
+	return out, nil
+}
+
+// Get returns the row of key, if one of the tasks here has it.
+func (v View[K, V]) Get(key K) (value V, ok bool, err error) {
+	tasks, err := v.tasks()
+	for _, t := range tasks {
+		if value, _, ok, err = t.Get(key); ok || err != nil {
+			return value, ok, err
+		}
+	}
+	return value, false, err
+}
+
+// Range returns rows from one key to another, both included, in order of
+// encoded keys within each task.
+func (v View[K, V]) Range(from, to K) state.Rows[K, V] {
+	return v.each(func(t *state.View[K, V]) state.Rows[K, V] { return t.Range(from, to) })
+}
+
+// All returns every row.
+func (v View[K, V]) All() state.Rows[K, V] {
+	return v.each((*state.View[K, V]).All)
+}
+
+func (v View[K, V]) each(rows func(*state.View[K, V]) state.Rows[K, V]) state.Rows[K, V] {
+	return func(yield func(state.Entry[K, V], error) bool) {
+		tasks, err := v.tasks()
+		if err != nil {
+			yield(state.Entry[K, V]{}, err)
+			return
+		}
+		for _, t := range tasks {
+			for row, err := range rows(t) {
+				if !yield(row, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
