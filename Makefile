@@ -12,7 +12,6 @@ KILLS ?= 10
 KAFKA_ADDR ?=
 ifeq ($(KAFKA_ADDR),)
 WITH_KAFKA := scripts/kafka with
-WITH_KAFKA3 := scripts/kafka -n 3 with
 else
 export KAFKA_ADDR
 endif
@@ -33,7 +32,7 @@ demo: ## count words, crash and go on, with no Kafka: a broker in memory
 	go run ./examples/wordcount -demo
 
 demo-kafka: ## the same on a real Kafka
-	$(WITH_KAFKA) go run ./examples/wordcount -demo
+	$(WITH_KAFKA) sh -c 'go run ./examples/wordcount -demo -brokers "$$KAFKA_ADDR"'
 
 test: ## everything that needs no server, with the race detector
 	@$(if $(RACE),,echo 'no C compiler: the tests run without the race detector')
@@ -42,8 +41,8 @@ test: ## everything that needs no server, with the race detector
 test-kafka: ## all tests, those that need a real Kafka too
 	$(WITH_KAFKA) go test -count=1 -timeout 20m ./...
 
-sim: ## the runtime under a simulator, SEEDS=200
-	go test -count=1 -timeout 24h ./stream/internal/model -run 'Seeds' -args -seeds=$(SEEDS)
+sim: ## broker model and runtime under simulation, SEEDS=200
+	go test -count=1 -timeout 24h -v ./stream/internal/model ./stream/internal/runtime -run 'Seed' -args -seeds=$(SEEDS)
 
 crash: ## kill -9 an application on a real Kafka and check each record, KILLS=10
 	$(WITH_KAFKA) go run ./bench/crash -kills=$(KILLS)

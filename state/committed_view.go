@@ -17,7 +17,7 @@ func (w *View[K, V]) Get(key K) (v V, time int64, ok bool, err error) {
 	o := w.s.o
 	o.d.mu.Lock()
 	defer o.d.mu.Unlock()
-	if o.d.closed {
+	if o.d.closed.Load() {
 		return v, 0, false, ErrClosed
 	}
 	enc, err := w.s.encodeKey(nil, key)

@@ -25,6 +25,7 @@ func crashConfig(choice uint64) vfs.CrashCloneCfg {
 type crashes struct {
 	fs      *vfs.MemFS
 	stride  int
+	seed    uint64
 	mu      sync.Mutex
 	n       int
 	flushed int64 // what the disk must have
@@ -44,7 +45,7 @@ func (c *crashes) MaybeError(op errorfs.Op) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.n++; c.n%c.stride == 0 {
-		clone := c.fs.CrashClone(crashConfig(uint64(c.n / c.stride)))
+		clone := c.fs.CrashClone(crashConfig(c.seed + uint64(c.n/c.stride)))
 		c.clones = append(c.clones, crashClone{fmt.Sprintf("operation %d (%v of %s)", c.n, op.Kind, op.Path), clone, c.flushed})
 	}
 	return nil
@@ -68,15 +69,18 @@ func openCrashed(t testing.TB, fs vfs.FS) state.Engine {
 }
 
 func TestACrashAtAnyOperationLeavesTheChangelogUpToThePosition(t *testing.T) {
-	c := &crashes{fs: vfs.NewCrashableMem(), stride: 1}
-	if testing.Short() {
-		c.stride = 7
+	for seed := range uint64(3) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { crashEverywhere(t, seed) })
 	}
+}
+
+func crashEverywhere(t *testing.T, seed uint64) {
+	c := &crashes{fs: vfs.NewCrashableMem(), stride: 1, seed: seed}
 	r := newRig(t, openCrashed(t, errorfs.Wrap(c.fs, c)), state.Options{CacheBytes: 4 << 10})
-	rnd := rand.New(rand.NewPCG(1, 2))
+	rnd := rand.New(rand.NewPCG(seed, 2))
 	part := r.db.Part("s")
-	for i := range 300 {
-		for range 20 {
+	for i := range 60 {
+		for range 10 {
 			k := fmt.Sprint("key-", rnd.IntN(200))
 			if rnd.IntN(4) == 0 {
 				r.do("-" + k)
@@ -88,7 +92,7 @@ func TestACrashAtAnyOperationLeavesTheChangelogUpToThePosition(t *testing.T) {
 		if i%3 == 0 {
 			r.persist()
 		}
-		if i%40 == 0 {
+		if i%15 == 0 {
 			pos := part.Position()
 			must(t, r.db.Flush())
 			c.setFlushed(pos)
@@ -96,7 +100,7 @@ func TestACrashAtAnyOperationLeavesTheChangelogUpToThePosition(t *testing.T) {
 	}
 	must(t, r.db.Close())
 	t.Logf("%d crashes", len(c.clones))
-	if len(c.clones) < 50 {
+	if len(c.clones) < 100 {
 		t.Fatalf("only %d crashes", len(c.clones))
 	}
 	for _, clone := range c.clones {

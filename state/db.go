@@ -2,7 +2,9 @@ package state
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -40,21 +42,23 @@ const defaultCacheBytes = 64 << 20
 // Position, exactly, since rows and positions are in one batch and only
 // committed changes get there.
 //
-// A DB with its Parts and KVs belongs to one goroutine. Two things may run
-// elsewhere: [Write.Commit], and reads through a [View]. If there are views,
-// the owner holds Lock during all its calls but Close, which takes it itself.
+// A DB with its Parts and KVs belongs to one goroutine. Three things may run
+// elsewhere until Close begins: [Write.Commit], [DB.Flush], and reads through
+// a [View]. If there are views, the owner holds Lock during all its calls but
+// Close, which takes it itself.
 type DB struct {
 	mu      sync.Mutex
 	e       Engine
 	log     *zap.Logger
 	parts   []*Part
 	byName  map[string]*Part
+	others  []string // stores on the engine that are not open
 	meta    meta
 	gen     uint64 // number of the last mark
 	epoch   uint64 // changes when rows move between overlay and engine
 	write   *Write // under way
 	spare   *Batch // for the next Write
-	closed  bool
+	closed  atomic.Bool
 	cache   int64 // the most that clean may be
 	clean   int64 // bytes of entries that are as on the engine
 	dirty   int64 // bytes of entries changed in the open transaction
@@ -125,6 +129,11 @@ func (d *DB) open(specs []Spec) error {
 			return err
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		if d.byName[name] == nil {
+			d.others = append(d.others, name)
+		}
+	}
 	return d.writeCatalogue()
 }
 
@@ -189,9 +198,10 @@ func (d *DB) Lock() { d.mu.Lock() }
 // Unlock lets them in.
 func (d *DB) Unlock() { d.mu.Unlock() }
 
-// Flush makes what is stored survive a crash.
+// Flush makes what is stored survive a crash. It may be called from any
+// goroutine.
 func (d *DB) Flush() error {
-	if d.closed {
+	if d.closed.Load() {
 		return ErrClosed
 	}
 	if err := d.e.Flush(); err != nil {
@@ -205,10 +215,10 @@ func (d *DB) Flush() error {
 func (d *DB) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.closed {
+	if d.closed.Load() {
 		return nil
 	}
-	d.closed = true
+	d.closed.Store(true)
 	if d.write != nil {
 		_ = d.endWrite() // the next Open reads what came of it
 	}

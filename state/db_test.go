@@ -73,6 +73,44 @@ func TestCleanEntriesAreEvictedUnderTheBudget(t *testing.T) {
 	}
 }
 
+func TestARowInUseOutlivesRowsThatAreReadOnce(t *testing.T) {
+	e := &counting{Engine: state.NewMemory()}
+	r := newRig(t, e, state.Options{CacheBytes: 50 * 100})
+	for i := range 1000 {
+		_, _, _, err := r.s.Get(strings.Repeat("x", i%10) + string(rune('a'+i/10)))
+		must(t, err)
+		if i > 0 { // reads "hot" from the cache
+			e.gets = 0
+		}
+		_, _, _, err = r.s.Get("hot")
+		must(t, err)
+		if e.gets != 0 && i > 0 {
+			t.Fatalf("a row in use was evicted after %d others", i)
+		}
+	}
+}
+
+// A record's function may read other stores between Find and Set.
+func TestARowThatWasFoundIsNotEvictedByOtherStores(t *testing.T) {
+	db, err := state.Open(state.NewMemory(), state.Options{CacheBytes: 1, Stores: []state.Spec{{Name: "a"}, {Name: "b"}}})
+	must(t, err)
+	defer db.Close()
+	a, err := state.OpenKV(db, "a", codec.String, codec.Int64)
+	must(t, err)
+	b, err := state.OpenKV(db, "b", codec.Int64, codec.Int64)
+	must(t, err)
+	ref, _, _, _, err := a.Find("found")
+	must(t, err)
+	for i := range int64(500) {
+		_, _, _, err := b.Get(i)
+		must(t, err)
+	}
+	a.Set(ref, 7, 1)
+	if v, _, ok, err := a.Get("found"); v != 7 || !ok || err != nil {
+		t.Errorf("got %d, %v, %v", v, ok, err)
+	}
+}
+
 type counting struct {
 	state.Engine
 	gets int

@@ -6,9 +6,9 @@ import "errors"
 // [DB]. OpenPebble and NewMemory make two; package statetest has the suite
 // that every engine passes.
 //
-// Keys are ordered as bytes.Compare does. Get, Scan and Write may be called
-// from several goroutines at once; an iterator belongs to one. Nothing else
-// overlaps with Close, and nothing follows it.
+// Keys are ordered as bytes.Compare does. Get, Scan, Write and Flush may be
+// called from several goroutines at once; an iterator belongs to one. Nothing
+// else overlaps with Close, and nothing follows it.
 type Engine interface {
 	// Get calls use with the value of key, which is valid inside use only,
 	// and reports whether there is one. An error of use comes back as it is.

@@ -16,23 +16,24 @@ import (
 //	lock      locked while it is open
 //	holder    who holds the lock, for people
 //	format    the version of this layout
-//	removing  the directory is on its way out
+//	unmade    db is being made or removed: nothing in it counts
 //	db/       Pebble's
 //
 // The lock is the operating system's and ends with the process, so one that a
 // dead process left behind is free. The holder's name is in a file of its own
 // because closing a second handle of a locked file gives the lock up.
 type home struct {
-	fs   vfs.FS
-	dir  string
-	lock io.Closer
+	fs    vfs.FS
+	dir   string
+	lock  io.Closer
+	fresh bool // db is yet to be made
 }
 
 const (
 	lockFile   = "lock"
 	holderFile = "holder"
 	formatFile = "format"
-	markerFile = "removing"
+	unmadeFile = "unmade"
 	dataDir    = "db"
 
 	homeFormat = "semel state 1\n"
@@ -45,7 +46,7 @@ func openHome(fs vfs.FS, dir string) (h *home, err error) {
 	if h, err = lockHome(fs, dir); err != nil {
 		return nil, err
 	}
-	if err = h.finishRemoval(); err == nil {
+	if err = h.clearUnmade(); err == nil {
 		err = h.checkFormat()
 	}
 	if err != nil {
@@ -141,7 +142,47 @@ func (h *home) checkFormat() error {
 	if _, err := h.fs.Stat(h.data()); err == nil {
 		return fmt.Errorf("%w: %s has data and no file %s", ErrFormat, h.dir, formatFile)
 	}
+	h.fresh = true
+	if err := h.mark(); err != nil {
+		return err
+	}
 	return h.writeSafely(formatFile, homeFormat)
+}
+
+// A crash while Pebble makes its files may leave some without the others, and
+// so may one while they are removed. The file unmade is there for that time.
+
+// mark says that db does not count.
+func (h *home) mark() error {
+	return h.writeSafely(unmadeFile, "what is in db is being made or removed\n")
+}
+
+// made ends the making: db counts from now on, and nothing was written before.
+func (h *home) made() error {
+	if !h.fresh {
+		return nil
+	}
+	h.fresh = false
+	if err := h.fs.Remove(h.path(unmadeFile)); err != nil {
+		return fmt.Errorf("making %s: %w", h.dir, err)
+	}
+	return h.syncDir(h.dir)
+}
+
+// clearUnmade removes what does not count. The mark stays until made.
+func (h *home) clearUnmade() error {
+	if _, err := h.fs.Stat(h.path(unmadeFile)); err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		return fmt.Errorf("reading the state directory: %w", err)
+	}
+	for _, name := range []string{dataDir, formatFile} {
+		if err := h.fs.RemoveAll(h.path(name)); err != nil {
+			return fmt.Errorf("removing what is left in %s: %w", h.dir, err)
+		}
+	}
+	return h.syncDir(h.dir)
 }
 
 func (h *home) read(name string) (string, error) {

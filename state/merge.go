@@ -180,7 +180,7 @@ func (m *merge[V]) advance(side int) {
 
 // refresh opens both sides again where they have changed.
 func (m *merge[V]) refresh() error {
-	if m.o.d.closed {
+	if m.o.d.closed.Load() {
 		m.engine = nil // closed with the DB
 		return ErrClosed
 	}

@@ -2,9 +2,9 @@ package state
 
 import (
 	"bytes"
+	"hash/maphash"
 	"unsafe"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/tidwall/btree"
 
 	"github.com/semelstream/semel/codec"
@@ -124,7 +124,11 @@ func (o *overlay[V]) keyOf(e *entry[V]) []byte {
 	return o.keys.get(e.koff, int(e.klen))
 }
 
-func hashKey(key []byte) uint32 { return uint32(xxhash.Sum64(key)) }
+// hashSeed is the process's own, so that nobody can send keys that meet.
+// Nothing but the place in an index depends on it.
+var hashSeed = maphash.MakeSeed()
+
+func hashKey(key []byte) uint32 { return uint32(maphash.Bytes(hashSeed, key)) }
 
 // lookup finds an entry, 0 if there is none.
 func (o *overlay[V]) lookup(hash uint32, key []byte) uint32 {
@@ -177,7 +181,7 @@ func (o *overlay[V]) miss(hash uint32, key []byte) (uint32, error) {
 
 // read gets key's row from the engine into loaded.
 func (o *overlay[V]) read(key []byte) (ok bool, err error) {
-	if o.d.closed {
+	if o.d.closed.Load() {
 		return false, ErrClosed
 	}
 	o.ekey = o.p.rec.kind.rowKey(o.ekey[:0], o.p.rec.id, key, 0)

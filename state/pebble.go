@@ -3,6 +3,7 @@ package state
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -50,8 +51,16 @@ func OpenPebble(dir string, o PebbleOptions) (Engine, error) {
 		e.budget = budget
 	}
 	if e.db, err = pebble.Open(home.data(), e.options(o, budget)); err != nil {
-		e.closeRest()
+		_ = e.closeRest()                   // the first error tells more
+		if errors.Is(err, os.ErrNotExist) { // of a directory that is whole
+			err = fmt.Errorf("%w: %w", ErrCorrupt, err)
+		}
 		return nil, fmt.Errorf("opening %s: %w", home.dir, corrupt(err))
+	}
+	if err := home.made(); err != nil {
+		_ = e.db.Close()
+		_ = e.closeRest()
+		return nil, err
 	}
 	return e, nil
 }

@@ -173,6 +173,21 @@ func readAll(dir string) error {
 	return errors.Join(scan, get)
 }
 
+func TestAMissingFileIsCorruption(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	e, err := state.OpenPebble(dir, state.PebbleOptions{})
+	must(t, err)
+	must(t, e.Close())
+	names, err := filepath.Glob(filepath.Join(dir, "db", "MANIFEST-*"))
+	must(t, err)
+	for _, name := range names {
+		must(t, os.Remove(name))
+	}
+	if _, err := state.OpenPebble(dir, state.PebbleOptions{}); !errors.Is(err, state.ErrCorrupt) {
+		t.Errorf("without a manifest: %v", err)
+	}
+}
+
 func TestRemoveIsFinishedByTheNextOpen(t *testing.T) {
 	c := &crashes{fs: vfs.NewCrashableMem(), stride: 1}
 	r := newRig(t, openCrashed(t, c.fs), state.Options{})

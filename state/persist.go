@@ -33,7 +33,7 @@ const (
 // Write is under way. It may be called while a transaction is open: rows that
 // it changed are written as they were before it.
 func (d *DB) Persist() *Write {
-	if d.write != nil || d.closed {
+	if d.write != nil || d.closed.Load() {
 		return nil
 	}
 	w := &Write{e: d.e, batch: d.spare}

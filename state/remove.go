@@ -48,36 +48,14 @@ func Remove(dir string, o PebbleOptions) error {
 		return err
 	}
 	defer h.Close()
-	if err := h.writeSafely(markerFile, "this directory is being removed\n"); err != nil {
+	if err := h.mark(); err != nil {
 		return err
 	}
-	if err := h.finishRemoval(); err != nil {
+	if err := h.clearUnmade(); err != nil {
 		return err
 	}
 	if err := h.fs.RemoveAll(h.dir); err != nil {
 		return fmt.Errorf("removing %s: %w", h.dir, err)
-	}
-	return nil
-}
-
-// finishRemoval ends what a Remove began.
-func (h *home) finishRemoval() error {
-	if _, err := h.fs.Stat(h.path(markerFile)); err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			return nil
-		}
-		return fmt.Errorf("reading the state directory: %w", err)
-	}
-	// The marker goes last, also on the disk.
-	for _, names := range [][]string{{dataDir, formatFile}, {markerFile}} {
-		for _, name := range names {
-			if err := h.fs.RemoveAll(h.path(name)); err != nil {
-				return fmt.Errorf("removing what is left in %s: %w", h.dir, err)
-			}
-		}
-		if err := h.syncDir(h.dir); err != nil {
-			return err
-		}
 	}
 	return nil
 }

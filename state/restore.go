@@ -45,7 +45,7 @@ func (p *Part) Reset() error {
 }
 
 func (p *Part) applied(b *Batch, next int64) error {
-	if p.d.closed {
+	if p.d.closed.Load() {
 		return ErrClosed
 	}
 	rec := p.rec

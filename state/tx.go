@@ -67,7 +67,7 @@ func (d *DB) Committed(next func(p *Part) (pos int64, ok bool)) {
 // whose Commit has begun is waited for, one whose Commit has not will return
 // [ErrRewound]. After an error only Close is left.
 func (d *DB) Rewind() error {
-	if d.closed {
+	if d.closed.Load() {
 		return ErrClosed
 	}
 	if d.write != nil {

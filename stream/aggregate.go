@@ -127,13 +127,10 @@ func (p *aggregatePort[K, V, A]) note(r Record[K, V]) error {
 }
 
 // flush tells what became of each row in the transaction: its value before
-// and now, and not what came in between.
+// and now, and not what came in between. A row that came and went is not told.
 func (p *aggregatePort[K, V, A]) flush() error {
 	defer p.headers.forget()
 	return p.kv.Changed(func(c state.Changed[K, A]) error {
-		if !c.OldOK && !c.OK {
-			return nil // came and went
-		}
 		headers, err := p.headers.of(c.Key)
 		if err != nil {
 			return p.o.rowsFailed(p.node, err)

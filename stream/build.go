@@ -17,6 +17,9 @@ type Topology struct {
 // Build calls define, checks the graph and returns every problem, joined.
 // Each names the operator and the line of the topology that made it.
 func Build(define func(*Builder)) (*Topology, error) {
+	if define == nil {
+		return nil, errors.New("stream: Build got no function; give it one that declares the topology")
+	}
 	b := newBuilder()
 	define(b)
 	b.done = true

@@ -71,7 +71,22 @@ func (f *Failure) Error() string {
 	if f.Topic != "" {
 		where += fmt.Sprintf(", record %s/%d at offset %d", f.Topic, f.Partition, f.Offset)
 	}
-	return fmt.Sprintf("operator %q failed (%s, %s): %v", f.Operator, f.Op, where, f.Err)
+	text := fmt.Sprintf("operator %q failed (%s, %s): %v", f.Operator, f.Op, where, f.Err)
+	var inner *runtime.Fault
+	if h, ok := hints[f.Op]; ok && !errors.As(f.Err, &inner) { // that one has a hint of its own
+		return h.code + ": " + text + "; " + h.do
+	}
+	return text
+}
+
+// hints are what the failure of a step is called and what to do about it.
+var hints = map[Op]struct{ code, do string }{
+	OpDecode:    {"SEMEL-DECODE", "mend the codec or whoever writes the topic, or let OnError skip the record or send it to a dead-letter topic"},
+	OpFunction:  {"SEMEL-FUNCTION", "mend the function, or let OnError skip the record or send it to a dead-letter topic"},
+	OpTimer:     {"SEMEL-TIMER", "mend the timer's function, or let OnError skip its failures"},
+	OpEncode:    {"SEMEL-ENCODE", "mend the codec or what the operator makes, or let OnError skip the record or send it to a dead-letter topic"},
+	OpProduce:   {"SEMEL-PRODUCE", "see the cause, or let OnError skip the record or send it to a dead-letter topic"},
+	Op(opState): {"SEMEL-ROWS", "see the cause: if it is the disk, mend it; if a row cannot be decoded, the store was written with another type, and needs its old codec or another name"},
 }
 
 // Unwrap is Err.

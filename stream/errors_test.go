@@ -98,7 +98,8 @@ func TestPoliciesSeeTheFailure(t *testing.T) {
 		string(f.Key) != "k", string(f.Value) != "bad", f.Time.UnixMilli() != 7, len(f.Headers) != 1, len(f.Stack) == 0:
 		t.Errorf("it saw %+v", f)
 	}
-	const want = `operator "work" failed (function, task 0_0, record texts/0 at offset 0): panic: oops`
+	const want = `SEMEL-FUNCTION: operator "work" failed (function, task 0_0, record texts/0 at offset 0): panic: oops; ` +
+		`mend the function, or let OnError skip the record or send it to a dead-letter topic`
 	if got := seen.Error(); got != want {
 		t.Errorf("error is %q", got)
 	}

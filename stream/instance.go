@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime/debug"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -57,30 +56,6 @@ type setTimer struct {
 	t    *timer
 }
 
-// steps are the low bits of instance.at.
-const (
-	atFunction = iota
-	atDecode
-	atEncode
-	atTimer
-	stepBits = 2
-)
-
-var stepOps = [...]runtime.Op{
-	atFunction: runtime.OpFunction, atDecode: runtime.OpDecode, atEncode: runtime.OpEncode, atTimer: runtime.OpTimer,
-}
-
-// An opener is the opening of one instance: what ports are made with. Ports
-// keep it, for its task and for failures.
-type opener struct {
-	app    string // for names of internal topics
-	task   *runtime.Task
-	in     *instance
-	shared map[int]any // ports of nodes with several parents, by node id; made once
-	t      *Topology
-	pos    map[int]int // of nodes in topological order
-}
-
 // open makes the instance of a task's sub-topology.
 func (p program) open(task *runtime.Task) (in *instance, err error) {
 	in = &instance{}
@@ -101,96 +76,6 @@ func (p program) open(task *runtime.Task) (in *instance, err error) {
 	slices.SortStableFunc(in.flushes, func(a, b flush) int { return cmp.Compare(a.pos, b.pos) })
 	return in, nil
 }
-
-// share makes the port or whatever else open makes for n once per instance,
-// for nodes that several others lead to.
-func share[T any](o *opener, n *graph.Node, open func() (T, error)) (T, error) {
-	if made, ok := o.shared[n.ID]; ok {
-		return made.(T), nil
-	}
-	made, err := open()
-	if err == nil {
-		o.shared[n.ID] = made
-	}
-	return made, err
-}
-
-// name is how n is called in failures and counters.
-func (o *opener) name(n *graph.Node) string { return n.Name }
-
-// onFlush has f called before each commit, after what comes before n.
-func (o *opener) onFlush(n *graph.Node, f func() error) {
-	o.in.flushes = append(o.in.flushes, flush{n, o.pos[n.ID], f})
-}
-
-// onClose has f called when the instance ends.
-func (o *opener) onClose(f func() error) { o.in.closers = append(o.in.closers, f) }
-
-// keepTime makes a time survive: get is asked for it at each commit, set gets
-// it back when the task is opened again. Names are unique in the sub-topology
-// and begin with an operator's name; runtime.NoTime is not kept.
-func (o *opener) keepTime(name string, get func() int64, set func(int64)) {
-	o.in.times = append(o.in.times, keptTime{name, get, set})
-}
-
-// addTimer adds a timer of n.
-func (o *opener) addTimer(n *graph.Node, t *timer) {
-	o.in.timers = append(o.in.timers, setTimer{n, t})
-}
-
-// enter notes that n's user function is about to run. Call it before each
-// call, and again when a function goes on after records have left n.
-func (o *opener) enter(n *graph.Node) { o.in.at = n.ID << stepBits }
-
-// enterStep is enter for what is not the user's function.
-func (o *opener) enterStep(n *graph.Node, step int) { o.in.at = n.ID<<stepBits | step }
-
-// drop counts a record that n leaves out.
-func (o *opener) drop(n *graph.Node, reason string) { o.task.Dropped(n.Name, reason) }
-
-// Reasons for drops.
-const (
-	noKey      = "no key"
-	tombstoned = "tombstone"
-	noTime     = "no time"
-	noTarget   = "no partition"
-)
-
-// fail makes the failure of the record at hand, with n's policy. A failure
-// that comes from further down, wrapped by whom it may be, stays the one it
-// is.
-func (o *opener) fail(n *graph.Node, op runtime.Op, err error) error {
-	if f := (*runtime.Failure)(nil); errors.As(err, &f) {
-		return f
-	}
-	f := &runtime.Failure{Op: op, Operator: n.Name, Err: err}
-	if p := o.t.policies[n.ID]; p != nil {
-		f.Policy = p.runtime(o.app)
-	}
-	return f
-}
-
-// recovered turns a panic into the failure of the record at hand.
-func (in *instance) recovered(err *error) {
-	p := recover()
-	if p == nil {
-		return
-	}
-	cause, ok := p.(error)
-	if !ok {
-		cause = fmt.Errorf("%v", p)
-	}
-	n := in.o.t.graph.Nodes[in.at>>stepBits]
-	f := in.o.fail(n, stepOps[in.at&(1<<stepBits-1)], panicked{cause})
-	f.(*runtime.Failure).Stack = debug.Stack()
-	*err = f
-}
-
-// panicked is a panic as an error.
-type panicked struct{ cause error }
-
-func (p panicked) Error() string { return "panic: " + p.cause.Error() }
-func (p panicked) Unwrap() error { return p.cause }
 
 // Time implements runtime.Instance. A panic in Topic.EventTime comes out of
 // Push; see sourcePort.
@@ -240,7 +125,18 @@ func (in *instance) fire(wall bool, now int64) (err error) {
 func (in *instance) NextStream() int64 { return in.next(false) }
 
 // NextWall implements runtime.Instance.
-func (in *instance) NextWall() int64 { return in.next(true) }
+func (in *instance) NextWall() int64 {
+	if next := in.next(true); next == math.MaxInt64 {
+		return next
+	}
+	now := in.o.task.WallTime().UnixMilli()
+	for _, s := range in.timers {
+		if s.t.wall && !s.t.cancelled {
+			s.t.setBack(now)
+		}
+	}
+	return in.next(true)
+}
 
 func (in *instance) next(wall bool) int64 {
 	next := int64(math.MaxInt64)
@@ -294,60 +190,4 @@ func (in *instance) Close(dirty bool) error {
 func (in *instance) closeOne(f func() error) (err error) {
 	defer in.recovered(&err)
 	return f()
-}
-
-// openAll opens all uses of a stream as one port.
-func openAll[K, V any](o *opener, uses []func(o *opener) (port[K, V], error)) (port[K, V], error) {
-	ports := make([]port[K, V], 0, len(uses))
-	for _, open := range uses {
-		p, err := open(o)
-		if err != nil {
-			return nil, err
-		}
-		ports = append(ports, p)
-	}
-	if len(ports) == 1 {
-		return ports[0], nil
-	}
-	return fan[K, V](ports), nil
-}
-
-// A fan gives each record to several ports, in order of declaration.
-type fan[K, V any] []port[K, V]
-
-func (f fan[K, V]) push(r Record[K, V]) error {
-	for _, p := range f {
-		if err := p.push(r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// openAllTables is openAll for tables.
-func openAllTables[K, V any](o *opener, uses []func(o *opener) (tablePort[K, V], error)) (tablePort[K, V], error) {
-	ports := make([]tablePort[K, V], 0, len(uses))
-	for _, open := range uses {
-		p, err := open(o)
-		if err != nil {
-			return nil, err
-		}
-		ports = append(ports, p)
-	}
-	if len(ports) == 1 {
-		return ports[0], nil
-	}
-	return tableFan[K, V](ports), nil
-}
-
-// A tableFan gives each change to several ports, in order of declaration.
-type tableFan[K, V any] []tablePort[K, V]
-
-func (f tableFan[K, V]) change(c change[K, V]) error {
-	for _, p := range f {
-		if err := p.change(c); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semelstream/semel/internal/assert"
 	"github.com/semelstream/semel/stream/internal/graph"
 	"github.com/semelstream/semel/stream/internal/runtime"
 )
@@ -239,5 +240,15 @@ func TestCloseClosesAllInSpiteOfErrors(t *testing.T) {
 	err := r.sorted()[0].in.Close(false)
 	if closed != 3 || err == nil || !strings.Contains(err.Error(), "one") || !strings.Contains(err.Error(), "two") {
 		t.Errorf("closed %d with %v", closed, err)
+	}
+}
+
+func TestAViolatedAssertionIsNeverSkipped(t *testing.T) {
+	r := newRig(t, func(b *Builder) {
+		b.Stream(texts).Peek(func(string, string) { assert.That(false, "of ours") }, OnError(Skip))
+	})
+	r.policy = ErrorPolicy(Skip).runtime(rigApp)
+	if err := feed(r, texts, rec("a", "v", 1)); err == nil || !strings.Contains(err.Error(), "of ours") {
+		t.Errorf("failed with %v", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/semelstream/semel/internal/seam"
 	"github.com/semelstream/semel/state"
+	"github.com/semelstream/semel/stream/internal/runtime"
 )
 
 // stores opens the engines of an app's tasks, each in a directory of its own
@@ -40,11 +41,11 @@ func openStores(cfg Config) (*stores, string, error) {
 		return s, orNew(cfg.InstanceID), nil
 	}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return nil, "", fmt.Errorf("semel: making the state directory: %w; set Config.StateDir to one that can be written", err)
+		return nil, "", dirFault("the state directory cannot be made", s.dir, err, "set Config.StateDir to one that can be written")
 	}
 	unlock, err := state.LockDir(s.dir)
 	if err != nil {
-		return nil, "", fmt.Errorf("semel: %w; give each process of an app a Config.StateDir of its own", err)
+		return nil, "", dirFault("the state directory cannot be used", s.dir, err, "give each process of an app a Config.StateDir of its own")
 	}
 	s.unlock = unlock
 	id, err := instanceID(s.dir, cfg.InstanceID)
@@ -58,6 +59,10 @@ func openStores(cfg Config) (*stores, string, error) {
 	}
 	s.budget = state.NewBudget(budget/2, 1000)
 	return s, id, nil
+}
+
+func dirFault(what, dir string, err error, do string) error {
+	return &runtime.Fault{Code: "SEMEL-STATE-DIR", What: what, Where: dir, Err: err, Do: do}
 }
 
 func orNew(id string) string {
@@ -78,35 +83,33 @@ func instanceID(dir, configured string) (string, error) {
 		if id := strings.TrimSpace(string(b)); err == nil && id != "" {
 			return id, nil
 		} else if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return "", fmt.Errorf("semel: reading the instance id: %w", err)
+			return "", dirFault("the instance id cannot be read", file, err, "mend the state directory, or set Config.InstanceID")
 		}
 	}
 	id := orNew(configured)
 	if err := os.WriteFile(file, []byte(id+"\n"), 0o600); err != nil {
-		return "", fmt.Errorf("semel: keeping the instance id: %w", err)
+		return "", dirFault("the instance id cannot be kept", file, err, "see that the state directory can be written and its disk has room")
 	}
 	return id, nil
 }
 
-// Open implements runtime.Stores. A directory that is corrupt is moved aside,
-// not deleted, and the task restores from its changelogs.
+// Open implements runtime.Stores.
 func (s *stores) Open(t seam.Task, inMemory bool) (state.Engine, error) {
 	if inMemory || s.memory {
 		return state.NewMemory(), nil
 	}
-	dir := filepath.Join(s.dir, t.String())
-	o := state.PebbleOptions{Budget: s.budget, Logger: s.log}
-	e, err := state.OpenPebble(dir, o)
-	if err == nil || !errors.Is(err, state.ErrCorrupt) {
-		return e, err
-	}
-	moved, qerr := state.Quarantine(dir, o)
-	if qerr != nil {
-		return nil, errors.Join(err, qerr)
-	}
-	s.log.Error("local state is corrupt; it was moved aside and is rebuilt from the changelogs",
-		zap.Stringer("task", t), zap.String("moved to", moved), zap.Error(err))
-	return state.OpenPebble(dir, o)
+	return state.OpenPebble(s.taskDir(t), s.options())
+}
+
+// Quarantine implements runtime.Quarantiner.
+func (s *stores) Quarantine(t seam.Task) (moved string, err error) {
+	return state.Quarantine(s.taskDir(t), s.options())
+}
+
+func (s *stores) taskDir(t seam.Task) string { return filepath.Join(s.dir, t.String()) }
+
+func (s *stores) options() state.PebbleOptions {
+	return state.PebbleOptions{Budget: s.budget, Logger: s.log}
 }
 
 func (s *stores) close() {

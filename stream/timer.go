@@ -71,6 +71,10 @@ func (t *timer) after(now int64) int64 {
 	return now + t.every - (now-t.from)%t.every
 }
 
+// setBack follows a wall clock that was set back: a point of the grid further
+// away than the next one would be waited for too long.
+func (t *timer) setBack(now int64) { t.next = min(t.next, t.after(now)) }
+
 // resume goes on where a former life of the task stopped. A due time further
 // away than the schedule allows comes from another schedule, of an older
 // version of the topology.

@@ -34,8 +34,7 @@ func newRaw(t *testing.T) *raw {
 func (r *raw) send(cl *kgo.Client, m Member, at int64) error {
 	pid, epoch, err := cl.ProducerID(r.ctx)
 	r.must(err)
-	p := &Producer{id: r.id, pid: pid, epoch: epoch}
-	req := p.offsetsRequest(m, Offsets{{Topic: r.in}: {At: at, Epoch: -1}})
+	req := offsetsRequest(identity{r.id, pid, epoch}, m, Offsets{{Topic: r.in}: {At: at, Epoch: -1}})
 	for {
 		resp, err := req.RequestWith(r.ctx, cl)
 		r.must(err)
@@ -324,9 +323,10 @@ func TestContractPositionReachesTheHighWatermark(t *testing.T) {
 		w.must(p.Prepare(w.ctx, Member{}, nil))
 		w.must(p.End(w.ctx, commit))
 	}
+	// The end is taken before; markers that were on their way then come on top.
 	expect := func(what string, records int) {
 		t.Helper()
-		if pos, end, n := w.restored(topic); pos != end || n != records {
+		if pos, end, n := w.restored(topic); pos < end || n != records {
 			t.Errorf("%s: position %d, high watermark %d, %d records", what, pos, end, n)
 		}
 	}
@@ -407,7 +407,7 @@ func TestContractPositionInCompactedLog(t *testing.T) {
 		w.must(p.End(w.ctx, round%2 == 0))
 		sleep(w.ctx, 150*time.Millisecond) // segments roll by time
 	}
-	if pos, end, n := w.restored(topic); pos != end || n == 0 {
+	if pos, end, n := w.restored(topic); pos < end || n == 0 {
 		t.Errorf("position %d, high watermark %d, %d records", pos, end, n)
 	}
 }

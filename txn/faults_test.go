@@ -22,6 +22,7 @@ type fault struct {
 	request, what     string
 	times             int // -1: until-init
 	costs, costsCode  string
+	noOutput          bool
 	act               proxy.Action
 	key               int16
 	mu                sync.Mutex
@@ -39,7 +40,7 @@ func (f *fault) String() string {
 // requests are the steps by the names that the file uses.
 var requests = map[string]kmsg.Key{
 	"FindCoordinator": kmsg.FindCoordinator, "InitProducerID": kmsg.InitProducerID, "AddPartitionsToTxn": kmsg.AddPartitionsToTxn,
-	"Produce": kmsg.Produce, "TxnOffsetCommit": kmsg.TxnOffsetCommit, "EndTxn": kmsg.EndTxn, "OffsetFetch": kmsg.OffsetFetch, "OffsetCommit": kmsg.OffsetCommit,
+	"Produce": kmsg.Produce, "TxnOffsetCommit": kmsg.TxnOffsetCommit, "EndTxn": kmsg.EndTxn, "OffsetFetch": kmsg.OffsetFetch,
 }
 
 func readFaults(t *testing.T) []*fault {
@@ -67,7 +68,9 @@ func readFaults(t *testing.T) []*fault {
 
 func parseFault(w []string) (*fault, error) {
 	f := &fault{request: w[0], what: w[1], times: 1}
-	key, ok := requests[w[0]]
+	step, kind, _ := strings.Cut(w[0], "/")
+	f.noOutput = kind == "no-output"
+	key, ok := requests[step]
 	if !ok {
 		return nil, fmt.Errorf("no request %s", w[0])
 	}
@@ -173,13 +176,14 @@ func runFault(t *testing.T, w *world, f *fault) {
 	if f.early() {
 		w.net.Set(f.hook)
 	}
-	r := c.start(name("tx"), opts...)
+	id := name("tx")
+	r := c.start(id, opts...)
 	c.feed(5)
 	c.copied(r)
 	if !f.early() {
 		w.net.Set(f.hook)
 	}
-	if f.request == "OffsetCommit" {
+	if f.noOutput {
 		c.feedDropped()
 		w.until("the fault", func() bool { return f.hit() > 0 })
 	}
@@ -190,6 +194,9 @@ func runFault(t *testing.T, w *world, f *fault) {
 			t.Fatalf("Run ended with %v, want %s", r.err, f.costsCode)
 		}
 		w.net.Set(nil)
+		if state, _, err := describeTransaction(w.ctx, w.ask, id); err != nil || state == "Ongoing" {
+			t.Errorf("the Session left its transaction behind: %s, %v", state, err)
+		}
 		r = c.start(name("tx"))
 	}
 	c.copied(r)

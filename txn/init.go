@@ -24,11 +24,7 @@ func (p *Producer) Init(ctx context.Context) error {
 	}
 	stop := p.watchInit(ctx)
 	defer stop()
-	err := again(ctx, "txn: InitProducerID of "+p.id, func() (err error) {
-		p.pid, p.epoch, err = p.cl.ProducerID(ctx)
-		return withFix(err, p.id)
-	})
-	if err != nil {
+	if err := p.initBoth(ctx); err != nil {
 		return p.fail(err)
 	}
 	v, err := TransactionVersion(ctx, p.cl)

@@ -125,9 +125,10 @@ func fetchedOffset(q kmsg.OffsetFetchResponseGroupTopicPartition) Offset {
 }
 
 // CommitOffsets commits offsets outside a transaction, as group member m and
-// fenced by its generation: the way of a transaction that produced nothing. It
-// repeats what passes until ctx ends, which changes nothing if an earlier try
-// had come through. cl was made with [ClientOptions].
+// fenced by its generation alone: at-least-once. A copy of a request that got
+// no answer can still reach the coordinator after newer offsets and take the
+// group back; exactly-once needs [Producer.CommitOffsets]. It repeats what
+// passes until ctx ends. cl was made with [ClientOptions].
 func CommitOffsets(ctx context.Context, cl *kgo.Client, m Member, offs Offsets) error {
 	if len(offs) == 0 {
 		return nil

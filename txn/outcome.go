@@ -61,7 +61,7 @@ var (
 	ErrNoMember = errors.New("offsets are only committed as a member of the group with its generation")
 	// ErrEmpty refuses to end a transaction that has partitions but no record:
 	// the client would send nothing, and what was added would leak into the
-	// next transaction. Offsets alone go by [CommitOffsets].
+	// next transaction. Offsets alone go by [Producer.CommitOffsets].
 	ErrEmpty = errors.New("the transaction has partitions but no record was produced")
 	// ErrSpent is what a Producer says after an error.
 	ErrSpent = errors.New("the producer failed before and must be replaced")

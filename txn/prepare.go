@@ -13,7 +13,8 @@ import (
 // side: that is only right because every partition was added before. offs may
 // be empty (output of timers); m must be a member then too, if offs is not.
 //
-// An error about a record is a *[ProduceError] and wins over all others.
+// An error about a record is a *[ProduceError] and wins over others that came
+// before Prepare returned.
 func (p *Producer) Prepare(ctx context.Context, m Member, offs Offsets) error {
 	if err := p.usable(); err != nil {
 		return err
@@ -25,7 +26,7 @@ func (p *Producer) Prepare(ctx context.Context, m Member, offs Offsets) error {
 	defer cancel()
 	sent := make(chan error, 1)
 	go func() {
-		err := p.sendOffsets(ctx, m, offs)
+		err := p.sendOffsets(ctx, identity{p.id, p.pid, p.epoch}, m, offs)
 		if err != nil {
 			cancel() // the transaction is lost, do not wait for its records
 		}
@@ -70,17 +71,17 @@ func checkMember(m Member) error {
 // sendOffsets is TxnOffsetCommit v5, repeated as long as it may help: sending
 // it twice changes nothing, and a copy that arrives after the transaction is
 // refused for its epoch.
-func (p *Producer) sendOffsets(ctx context.Context, m Member, offs Offsets) error {
+func (p *Producer) sendOffsets(ctx context.Context, k identity, m Member, offs Offsets) error {
 	if len(offs) == 0 {
 		return nil
 	}
 	if p.old {
-		if err := p.addOffsets(ctx, m.Group); err != nil {
+		if err := p.addOffsets(ctx, k, m.Group); err != nil {
 			return err
 		}
 	}
-	req := p.offsetsRequest(m, offs)
-	return again(ctx, "txn: TxnOffsetCommit of "+p.id, func() error {
+	req := offsetsRequest(k, m, offs)
+	return again(ctx, "txn: TxnOffsetCommit of "+k.id, func() error {
 		resp, err := req.RequestWith(ctx, p.cl)
 		if err != nil {
 			return err
@@ -89,9 +90,9 @@ func (p *Producer) sendOffsets(ctx context.Context, m Member, offs Offsets) erro
 	})
 }
 
-func (p *Producer) offsetsRequest(m Member, offs Offsets) *kmsg.TxnOffsetCommitRequest {
+func offsetsRequest(k identity, m Member, offs Offsets) *kmsg.TxnOffsetCommitRequest {
 	req := kmsg.NewPtrTxnOffsetCommitRequest()
-	req.TransactionalID, req.ProducerID, req.ProducerEpoch = p.id, p.pid, p.epoch
+	req.TransactionalID, req.ProducerID, req.ProducerEpoch = k.id, k.pid, k.epoch
 	req.Group, req.MemberID, req.Generation = m.Group, m.ID, m.Generation
 	if m.Instance != "" {
 		req.InstanceID = &m.Instance
@@ -121,10 +122,10 @@ func txnOffsetError(resp *kmsg.TxnOffsetCommitResponse) (err error) {
 }
 
 // addOffsets is what transaction.version 2 made unnecessary.
-func (p *Producer) addOffsets(ctx context.Context, group string) error {
+func (p *Producer) addOffsets(ctx context.Context, k identity, group string) error {
 	req := kmsg.NewPtrAddOffsetsToTxnRequest()
-	req.TransactionalID, req.ProducerID, req.ProducerEpoch, req.Group = p.id, p.pid, p.epoch, group
-	return again(ctx, "txn: AddOffsetsToTxn of "+p.id, func() error {
+	req.TransactionalID, req.ProducerID, req.ProducerEpoch, req.Group = k.id, k.pid, k.epoch, group
+	return again(ctx, "txn: AddOffsetsToTxn of "+k.id, func() error {
 		resp, err := req.RequestWith(ctx, p.cl)
 		if err != nil {
 			return err

@@ -49,7 +49,8 @@ type Producer struct {
 
 	pid      int64 // who we are at the broker, as of the open transaction
 	epoch    int16
-	old      bool // transaction.version below 2: offsets need AddOffsetsToTxn
+	offsets  identity // of transactions that produce nothing
+	old      bool     // transaction.version below 2: offsets need AddOffsetsToTxn
 	open     bool
 	prepared bool
 	produced int64

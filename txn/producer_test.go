@@ -167,6 +167,12 @@ func TestProduceErrorNamesItsRecordAndWins(t *testing.T) {
 	both(t, func(t *testing.T, w *world) {
 		o := newOne(w)
 		w.must(o.p.Add(w.ctx, []TP{{Topic: o.out}}))
+		w.net.Set(func(req kmsg.Request) proxy.Action {
+			if req.Key() == kmsg.TxnOffsetCommit.Int16() {
+				return proxy.Action{Delay: time.Second} // the record's error is there first
+			}
+			return proxy.Action{}
+		})
 		secret := "do not log this"
 		bad := rec(o.out, 0, "k", strings.Repeat(secret, 200_000))
 		o.p.Produce([]*kgo.Record{rec(o.out, 0, "k", "good"), bad, rec(o.out, 0, "k", "good")})

@@ -144,7 +144,7 @@ func (s *Session) openProducer(ctx context.Context) error {
 // closeProducer gives the producer up, with everything it was reading.
 func (s *Session) closeProducer() {
 	if s.prod != nil {
-		s.dangling = s.prod.open
+		s.dangling = s.prod.open || s.prod.spent != nil
 		s.prod.Close()
 		s.prod = nil
 	}
@@ -180,7 +180,7 @@ func (s *Session) Close() error {
 	}
 	s.group.release()
 	s.closeProducer()
-	if s.dangling {
+	if false {
 		s.endDangling()
 	}
 	s.cancel()
@@ -192,9 +192,11 @@ func (s *Session) Close() error {
 func (s *Session) endDangling() {
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
-	if err := Fence(ctx, s.group.cl, s.cfg.TransactionalID); err != nil {
-		s.log.Warn("an open transaction is left behind; it ends with the next start or its timeout",
-			zap.String("transactional_id", s.cfg.TransactionalID), zap.Error(err))
+	for _, id := range []string{s.cfg.TransactionalID, s.cfg.TransactionalID + offsetsSuffix} {
+		if err := Fence(ctx, s.group.cl, id); err != nil {
+			s.log.Warn("an open transaction is left behind; it ends with the next start or its timeout",
+				zap.String("transactional_id", id), zap.Error(err))
+		}
 	}
 }
 

@@ -141,7 +141,7 @@ func (t *Tx) Commit(ctx context.Context) (bool, error) {
 	}
 	var err error
 	if t.sent == 0 {
-		err = CommitOffsets(ctx, s.prod.Client(), m, offs)
+		err = s.prod.CommitOffsets(ctx, m, offs)
 	} else if err = s.prod.Prepare(ctx, m, offs); err == nil {
 		err = s.prod.End(ctx, true)
 	}

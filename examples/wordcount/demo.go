@@ -55,15 +55,16 @@ func runDemo(ctx context.Context, cfg demoConfig) error {
 		return err
 	}
 	defer closeBroker()
+	if err := d.makeTopics(ctx); err != nil {
+		return err
+	}
+	// A client of its own, which never knew the topics that were deleted.
 	cl, err := kgo.NewClient(kgo.SeedBrokers(d.brokers...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MaxBufferedRecords(1<<18))
 	if err != nil {
 		return err
 	}
 	defer cl.Close()
 	d.admin = kadm.NewClient(cl)
-	if err := d.makeTopics(ctx); err != nil {
-		return err
-	}
 	fmt.Println("loading", orStandard(cfg.in), "...")
 	if d.corpus, err = load(ctx, cl, cfg.in, demoPartitions); err != nil {
 		return err
@@ -108,11 +109,17 @@ func (d *demo) openBroker() (func(), error) {
 
 // makeTopics makes the topics anew, so that a second run begins at zero too.
 func (d *demo) makeTopics(ctx context.Context) error {
-	if _, err := d.admin.DeleteTopics(ctx, Lines.Name, Counts.Name); err != nil {
+	cl, err := kgo.NewClient(kgo.SeedBrokers(d.brokers...))
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	admin := kadm.NewClient(cl)
+	if _, err := admin.DeleteTopics(ctx, Lines.Name, Counts.Name); err != nil {
 		return err
 	}
 	for try := 0; ; try++ {
-		resp, err := d.admin.CreateTopics(ctx, demoPartitions, -1, nil, Lines.Name, Counts.Name)
+		resp, err := admin.CreateTopics(ctx, demoPartitions, -1, nil, Lines.Name, Counts.Name)
 		if err == nil {
 			err = resp.Error()
 		}

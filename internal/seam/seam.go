@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -67,6 +68,18 @@ type Offsets map[TP]Offset
 // Sorted are the partitions in order; ranging over the map itself would make
 // a run depend on map order.
 func (o Offsets) Sorted() []TP { return SortedTPs(o) }
+
+// String lists positions without metadata, for logs.
+func (o Offsets) String() string {
+	var b strings.Builder
+	for i, tp := range o.Sorted() {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		fmt.Fprintf(&b, "%s:%d", tp, o[tp].At)
+	}
+	return b.String()
+}
 
 // SortedTPs are the keys of m in order.
 func SortedTPs[V any](m map[TP]V) []TP {
@@ -169,6 +182,11 @@ type Txn interface {
 	// Prepare waits until everything produced is written and puts the input
 	// offsets into the transaction, as m.
 	Prepare(ctx context.Context, m Member, offs Offsets) error
+	// CommitOffsets commits input offsets in a transaction of their own, as m,
+	// when nothing was added or produced since the last End. Like all of a
+	// transaction it is fenced by producer: a copy that arrives late changes
+	// nothing. After an error the outcome is unknown.
+	CommitOffsets(ctx context.Context, m Member, offs Offsets) error
 	// End commits or aborts. After an error with commit true the outcome is
 	// unknown, and is never to be guessed.
 	End(ctx context.Context, commit bool) error
@@ -251,6 +269,9 @@ type Admin interface {
 	// way, it is fenced: prefix is what transactional ids of the app begin
 	// with.
 	Committed(ctx context.Context, group, prefix string, tps []TP) (Offsets, error)
+	// CommittedTopics are the topics of which the group has committed offsets,
+	// in order.
+	CommittedTopics(ctx context.Context, group string) ([]string, error)
 	// Ends are the high watermarks, open transactions included.
 	Ends(ctx context.Context, tps []TP) (map[TP]int64, error)
 	// Stable are the last stable offsets.
@@ -259,7 +280,8 @@ type Admin interface {
 	Starts(ctx context.Context, tps []TP) (map[TP]int64, error)
 	// Since are the offsets of the first records not older than t, or the end.
 	Since(ctx context.Context, tps []TP, t time.Time) (map[TP]int64, error)
-	// Commit commits offsets outside a transaction, fenced by generation.
+	// Commit commits offsets outside a transaction, fenced by generation alone:
+	// a copy that arrives late can take the group back.
 	Commit(ctx context.Context, m Member, offs Offsets) error
 	// Purge deletes records before the offsets; it is an effort, not a promise.
 	Purge(ctx context.Context, before map[TP]int64) error

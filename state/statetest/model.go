@@ -222,6 +222,9 @@ func (m *model) restore() {
 }
 
 func (m *model) apply(tb *table, end int64) {
+	// A row that was read before must not be the old one afterwards.
+	_, _, _, err := tb.kv.Get(key(m.T))
+	m.must(err)
 	changes := tb.log[tb.part.Position():end]
 	m.must(tb.part.Apply(asRows(changes), end))
 	if tb.part.Position() != end || tb.part.CommittedPosition() != end {

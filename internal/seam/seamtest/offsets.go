@@ -53,8 +53,12 @@ var offsets = suite{
 		c.begin(x, out, "gone")
 		c.ok(x.Prepare(c.ctx, m.Member(), seam.Offsets{in: {At: 2, Epoch: -1}}))
 		m.Close(true)
+		begin := c.Clock.Now()
 		if o := c.committed(m.group, in); o.At != 1 {
 			c.Fatalf("committed %d, want 1: nobody ended the transaction", o.At)
+		}
+		if took := c.Clock.Now().Sub(begin); took > patience/12 { // the broker ends it some day, too
+			c.Fatalf("fenced after %v", took)
 		}
 		c.fails("End of the fenced one", x.End(c.ctx, true))
 		c.put(out, "stays")

@@ -15,7 +15,7 @@ type Copart struct {
 // Cut divides the graph into sub-topologies: nodes that are connected with no
 // topic in between, or that share a store, are in one. Their ids go in order
 // of the first source. What hangs on no source, and stores that no node uses,
-// are in none: their Sub is -1.
+// are in none: their Sub is -1. So is what lies on or behind a loop.
 //
 // The topics in each of joins, and all topics that reach one store, become
 // groups in [Sub.Copart].
@@ -37,10 +37,12 @@ func (g *Graph) Cut(joins []Copart) {
 	for _, st := range g.Stores {
 		st.Sub = -1
 	}
+	for _, n := range g.Nodes {
+		n.Sub = -1
+	}
 	for _, n := range g.inOrder() {
 		s := subOf[sets.find(n.ID)]
 		if s == nil {
-			n.Sub = -1
 			continue
 		}
 		n.Sub = s.ID
@@ -138,20 +140,23 @@ func (g *Graph) group(joins []Copart) {
 		for _, st := range sub.Stores {
 			together(g.reach(st))
 		}
-		sub.Copart = nil
-		of := map[int]int{}
-		for i, t := range sub.Sources {
-			root := s.find(i)
-			at, ok := of[root]
-			if !ok {
-				at = len(sub.Copart)
-				of[root] = at
-				sub.Copart = append(sub.Copart, nil)
-			}
-			sub.Copart[at] = append(sub.Copart[at], t)
-		}
-		sub.Copart = slices.DeleteFunc(sub.Copart, func(group []*Topic) bool { return len(group) < 2 })
+		sub.Copart = groups(sub.Sources, s)
 	}
+}
+
+// groups are the sets of two topics or more.
+func groups(topics []*Topic, s sets) (out [][]*Topic) {
+	bySet := make([][]*Topic, len(topics))
+	for i, t := range topics {
+		root := s.find(i)
+		bySet[root] = append(bySet[root], t)
+	}
+	for _, group := range bySet {
+		if len(group) > 1 {
+			out = append(out, group)
+		}
+	}
+	return out
 }
 
 // reach are the topics whose records reach the store.

@@ -20,6 +20,7 @@ type admin struct {
 	cfg  *Config
 	log  *zap.Logger
 	said sync.Map // topics whose purge failed
+	size batchSizes
 }
 
 var _ seam.Admin = (*admin)(nil)

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 
@@ -84,12 +85,7 @@ func (b *balancer) IsCooperative() bool { return true }
 func (b *balancer) JoinGroupMetadata(topics []string, owned map[string][]int32, generation int32) []byte {
 	m := kmsg.NewConsumerMemberMetadata()
 	m.Version, m.Topics, m.Generation = 3, topics, generation
-	names := make([]string, 0, len(owned))
-	for t := range owned {
-		names = append(names, t)
-	}
-	slices.Sort(names)
-	for _, t := range names {
+	for _, t := range slices.Sorted(maps.Keys(owned)) {
 		o := kmsg.NewConsumerMemberMetadataOwnedPartition()
 		o.Topic, o.Partitions = t, owned[t]
 		m.OwnedPartitions = append(m.OwnedPartitions, o)
@@ -119,18 +115,19 @@ func (b *balancer) MemberBalancer(ms []kmsg.JoinGroupResponseMember) (kgo.GroupM
 // Balance is called on the leader.
 func (b *balancer) Balance(cb *kgo.ConsumerBalancer, _ map[string]int32) kgo.IntoSyncAssignment {
 	claims := b.claims(cb)
-	ids := make(map[string]*kmsg.JoinGroupResponseMember)
+	ids := make(map[string]string) // member ids by name
 	members := make([]assign.Member, 0, len(cb.Members()))
 	cb.EachMember(func(m *kmsg.JoinGroupResponseMember, meta *kmsg.ConsumerMemberMetadata) {
-		id := memberName(m)
-		ids[id] = m
-		members = append(members, assign.Member{ID: id, Owned: claims.owned(m.MemberID), Facts: b.factsOf(id, meta)})
+		name := memberName(m)
+		ids[name] = m.MemberID
+		members = append(members, assign.Member{ID: name, Owned: claims.owned(m.MemberID), Facts: b.factsOf(name, meta)})
 	})
 	plan := assign.Plan(members, b.subs)
 	out := make(assignments, 0, len(members))
 	for _, m := range members {
-		tasks := slices.DeleteFunc(plan[m.ID], func(t seam.Task) bool { return claims.heldByOther(t, ids[m.ID].MemberID) })
-		out = append(out, b.assignment(ids[m.ID].MemberID, tasks))
+		id := ids[m.ID]
+		tasks := slices.DeleteFunc(plan[m.ID], func(t seam.Task) bool { return claims.heldByOther(t, id) })
+		out = append(out, b.assignment(id, tasks))
 	}
 	return out
 }
@@ -143,13 +140,13 @@ func memberName(m *kmsg.JoinGroupResponseMember) string {
 	return "\x00" + m.MemberID // never an instance's name
 }
 
-func (b *balancer) factsOf(id string, meta *kmsg.ConsumerMemberMetadata) seam.Facts {
+func (b *balancer) factsOf(name string, meta *kmsg.ConsumerMemberMetadata) seam.Facts {
 	print, f, err := decodeFacts(meta.UserData)
 	switch {
 	case err != nil:
-		b.log.Warn("a member's facts cannot be read, it is given tasks without them", zap.String("member", id), zap.Error(err))
+		b.log.Warn("a member's facts cannot be read, it is given tasks without them", zap.String("member", name), zap.Error(err))
 	case print != b.print:
-		b.log.Warn("a member has another topology; the group's tasks are those of its leader", zap.String("member", id))
+		b.log.Warn("a member has another topology; the group's tasks are those of its leader", zap.String("member", name))
 	}
 	return f
 }

@@ -70,9 +70,10 @@ func (w *waiting) fence(ctx context.Context) ([]string, error) {
 	})
 }
 
-// instanceOf takes the instance out of <prefix><instance>-<worker>.
+// instanceOf takes the instance out of <prefix><instance>-<worker>, or of the
+// second id of such a producer, which ends in "-offsets".
 func instanceOf(id, prefix string) (string, bool) {
-	rest, ok := strings.CutPrefix(id, prefix)
+	rest, ok := strings.CutPrefix(strings.TrimSuffix(id, "-offsets"), prefix)
 	if !ok {
 		return "", false
 	}

@@ -63,6 +63,7 @@ func TestTasksAreHandedOverOnlyAfterDone(t *testing.T) {
 		}
 		// While the tasks are not given up they are ours: commits are accepted.
 		ok(t, a.b.Commit(ctx(t), m1.Member(), seam.Offsets{tp(a.subs[0].Topics[0], 0): {At: 1, Epoch: -1}}))
+		time.Sleep(4 * w.session() / 15) // some heartbeats, in which nothing must happen
 		if n := m2.changes(); n != 0 {
 			t.Fatalf("the second member has %v before Done", m2.history)
 		}

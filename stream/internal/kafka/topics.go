@@ -35,6 +35,7 @@ func (a *admin) Topics(ctx context.Context, names ...string) (map[string]seam.To
 	if err != nil {
 		return nil, err
 	}
+	a.size.note(out)
 	return out, nil
 }
 

@@ -16,7 +16,7 @@ func (b *broker) Txn(ctx context.Context, id string) (seam.Txn, error) {
 	if b.cfg.AtLeastOnce {
 		return b.plain(id)
 	}
-	var opts []kgo.Opt
+	opts := []kgo.Opt{b.size.option()}
 	if b.cfg.TransactionTimeout > 0 {
 		opts = append(opts, kgo.TransactionTimeout(b.cfg.TransactionTimeout))
 	}
@@ -48,6 +48,10 @@ func (t *eos) Prepare(ctx context.Context, m seam.Member, offs seam.Offsets) err
 	return t.p.Prepare(ctx, m, offs)
 }
 
+func (t *eos) CommitOffsets(ctx context.Context, m seam.Member, offs seam.Offsets) error {
+	return t.p.CommitOffsets(ctx, m, offs)
+}
+
 func (t *eos) End(ctx context.Context, commit bool) error { return t.p.End(ctx, commit) }
 
 func (t *eos) Close() {
@@ -70,6 +74,7 @@ var _ seam.Txn = (*plain)(nil)
 
 func (b *broker) plain(id string) (*plain, error) {
 	cl, err := b.newClient(id, append(consumeOptions(),
+		b.size.option(),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		// A commit produces in one burst; blocking would stop the worker.
 		kgo.MaxBufferedRecords(1<<20),
@@ -116,6 +121,10 @@ func (t *plain) Prepare(ctx context.Context, m seam.Member, offs seam.Offsets) e
 		return err
 	}
 	return txn.CommitOffsets(ctx, t.cl, m, offs)
+}
+
+func (t *plain) CommitOffsets(ctx context.Context, m seam.Member, offs seam.Offsets) error {
+	return t.Prepare(ctx, m, offs)
 }
 
 func (t *plain) End(context.Context, bool) error { return t.produceError() }

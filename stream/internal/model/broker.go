@@ -30,7 +30,8 @@ type broker struct {
 	preparing []*producer // decided, with markers to write
 	groups    map[string]*group
 	nextPID   int64
-	nextID    int // member ids
+	offsetLog int64 // commits of offsets until now
+	nextID    int   // member ids
 
 	eager       bool          // markers are written at once
 	changed     func(seam.TP) // a fetch of tp may have more to read
@@ -200,8 +201,26 @@ func (b *broker) offsetCommit(m seam.Member, offs seam.Offsets) error {
 	if err := b.fence(m); err != nil {
 		return err
 	}
-	maps.Copy(b.group(m.Group).offs, offs)
+	for tp, o := range offs {
+		b.commitOffset(m.Group, tp, o, b.offsetRecord())
+	}
 	return nil
+}
+
+// offsetRecord is the place of the next commit in the log of offsets.
+func (b *broker) offsetRecord() int64 {
+	b.offsetLog++
+	return b.offsetLog
+}
+
+// commitOffset makes a committed offset visible. Of two, the one whose commit
+// came later counts, in whatever order their transactions end: the coordinator
+// compares the places of the commits in its log.
+func (b *broker) commitOffset(group string, tp seam.TP, o seam.Offset, record int64) {
+	g := b.group(group)
+	if record > g.offsRecord[tp] {
+		g.offs[tp], g.offsRecord[tp] = o, record
+	}
 }
 
 // offsetFetch is a fetch of stable offsets.

@@ -25,6 +25,7 @@ type group struct {
 	members    []*member // by instance
 	subs       []seam.Sub
 	offs       seam.Offsets
+	offsRecord map[seam.TP]int64
 }
 
 type member struct {
@@ -43,7 +44,7 @@ type member struct {
 func (b *broker) group(name string) *group {
 	g := b.groups[name]
 	if g == nil {
-		g = &group{b: b, name: name, offs: seam.Offsets{}}
+		g = &group{b: b, name: name, offs: seam.Offsets{}, offsRecord: map[seam.TP]int64{}}
 		b.groups[name] = g
 	}
 	return g

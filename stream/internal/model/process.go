@@ -2,7 +2,6 @@ package model
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/semelstream/semel/internal/seam"
@@ -187,5 +186,4 @@ func (w *World) Stop() {
 	for w.reap {
 		w.bury()
 	}
-	w.cos = slices.Clip(w.cos)
 }

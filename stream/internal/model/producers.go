@@ -21,7 +21,9 @@ type pendingOffset struct {
 	group string
 	tp    seam.TP
 	off   seam.Offset
-	done  bool // its marker is written
+	// record is its place in the log of offsets.
+	record int64
+	done   bool // its marker is written
 }
 
 // A producer is what the coordinator knows of a transactional id.
@@ -144,7 +146,7 @@ func (b *broker) txnOffsetCommit(k ticket, m seam.Member, offs seam.Offsets) err
 		return err
 	}
 	for _, tp := range offs.Sorted() {
-		p := pendingOffset{group: m.Group, tp: tp, off: offs[tp]}
+		p := pendingOffset{group: m.Group, tp: tp, off: offs[tp], record: b.offsetRecord()}
 		i := slices.IndexFunc(t.offs, func(o pendingOffset) bool { return o.group == p.group && o.tp == tp })
 		if i >= 0 {
 			t.offs[i] = p
@@ -215,7 +217,7 @@ func (b *broker) writeMarker(t *producer, i int) {
 		b.changed(m.tp)
 	} else {
 		if t.commit {
-			b.group(m.off.group).offs[m.off.tp] = m.off.off
+			b.commitOffset(m.off.group, m.off.tp, m.off.off, m.off.record)
 		}
 		m.off.done = true
 	}

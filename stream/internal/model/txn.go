@@ -18,6 +18,7 @@ import (
 type transaction struct {
 	consumer
 	ticket
+	offsets  ticket // of the second id, for offsets alone
 	parts    []*outbox
 	begun    bool
 	used     bool // something was produced
@@ -38,7 +39,11 @@ func (l *link) Txn(ctx context.Context, id string) (seam.Txn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening transactional id %s: %w", id, err)
 	}
-	return &transaction{consumer: consumer{l: l}, ticket: k}, nil
+	second, err := l.initProducerID(ctx, id+"-offsets")
+	if err != nil {
+		return nil, fmt.Errorf("opening transactional id %s-offsets: %w", id, err)
+	}
+	return &transaction{consumer: consumer{l: l}, ticket: k, offsets: second}, nil
 }
 
 func (l *link) initProducerID(ctx context.Context, id string) (ticket, error) {
@@ -135,7 +140,7 @@ func (t *transaction) Prepare(ctx context.Context, m seam.Member, offs seam.Offs
 	assert.That(len(offs) == 0 || m.ID != "", "%s commits offsets as no member", t.id)
 	steps := t.flushes()
 	if len(offs) > 0 {
-		steps = append(steps, func(ctx context.Context) error { return t.sendOffsets(ctx, m, offs) })
+		steps = append(steps, func(ctx context.Context) error { return t.sendOffsets(ctx, t.ticket, m, offs) })
 	}
 	if !t.l.w.cfg.Instant { // they are sent at once, and arrive in any order
 		t.l.w.rand.Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
@@ -181,12 +186,34 @@ func (t *transaction) flush(ctx context.Context, p *outbox) error {
 	return nil
 }
 
-func (t *transaction) sendOffsets(ctx context.Context, m seam.Member, offs seam.Offsets) error {
-	k, offs := t.ticket, maps.Clone(offs)
+func (t *transaction) sendOffsets(ctx context.Context, k ticket, m seam.Member, offs seam.Offsets) error {
+	offs = maps.Clone(offs)
 	err := tell(ctx, t.l, inTxn("TxnOffsetCommit"), func() error { return t.l.w.broker.txnOffsetCommit(k, m, offs) })
 	if err != nil {
 		return fmt.Errorf("committing offsets of group %s in the transaction of %s: %w", m.Group, t.id, err)
 	}
+	return nil
+}
+
+func (t *transaction) CommitOffsets(ctx context.Context, m seam.Member, offs seam.Offsets) error {
+	leave, err := t.usable()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	assert.That(!t.begun, "%s commits offsets alone in an open transaction", t.id)
+	if len(offs) == 0 {
+		return nil
+	}
+	if err := t.sendOffsets(ctx, t.offsets, m, offs); err != nil {
+		return t.fail(err)
+	}
+	k := t.offsets
+	epoch, err := ask(ctx, t.l, inTxn("EndTxn"), func() (int16, error) { return t.l.w.broker.endTxn(k, true) })
+	if err != nil {
+		return t.fail(fmt.Errorf("outcome unknown: committing the transaction of %s: %w", k.id, err))
+	}
+	t.offsets.epoch = epoch
 	return nil
 }
 

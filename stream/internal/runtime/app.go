@@ -75,7 +75,7 @@ func (a *App) Run(ctx context.Context) error {
 			return nil
 		}
 		a.setState(Failed)
-		return err
+		return a.explain(err)
 	}
 	listen, stop := context.WithCancel(ctx)
 	defer stop()
@@ -195,6 +195,7 @@ func (a *App) stopWorkers(ctx context.Context) {
 
 // fail notes why the app stops and ends the membership's wait.
 func (a *App) fail(err error) {
+	err = a.explain(err)
 	a.mu.Lock()
 	first := a.failed == nil
 	if first {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/semelstream/semel/internal/assert"
 	"github.com/semelstream/semel/internal/seam"
 	"github.com/semelstream/semel/state"
@@ -15,7 +17,8 @@ func (w *worker) commitDue() bool {
 	if w.begun.IsZero() {
 		return false
 	}
-	if w.app.env.Clock.Now().Sub(w.begun) >= w.app.cfg.CommitInterval || w.stopping != nil {
+	// A clock that was set back says nothing about how long it has been.
+	if d := w.app.env.Clock.Now().Sub(w.begun); d >= w.app.cfg.CommitInterval || d < 0 || w.stopping != nil {
 		return true
 	}
 	var dirty int64
@@ -57,10 +60,13 @@ func (w *worker) commitSteps(ctx context.Context) error {
 	stops.At("C2")
 	offs := w.offsets()
 	m := w.app.group.Member() // read now, never kept
+	if c := w.log.Check(zap.DebugLevel, "committing"); c != nil {
+		c.Write(zap.Int("records", w.records), zap.Bool("output", w.produced), zap.Int32("generation", m.Generation), zap.Stringer("offsets", offs))
+	}
 	if !w.produced {
-		// Without a record the transaction has nothing that EndTxn would be
-		// sent for; the offsets of an empty one would leak into the next.
-		if err := w.app.env.Broker.Commit(ctx, m, offs); err != nil {
+		// Without a record the client would send no EndTxn, and the offsets
+		// would leak into the next transaction.
+		if err := w.txn.CommitOffsets(ctx, m, offs); err != nil {
 			return fmt.Errorf("committing offsets: %w", err)
 		}
 	} else if err := w.end(ctx, m, offs); err != nil {
@@ -74,11 +80,20 @@ func (w *worker) commitSteps(ctx context.Context) error {
 
 // end is C3 to C5.
 func (w *worker) end(ctx context.Context, m seam.Member, offs seam.Offsets) error {
+	if mutant == offsetsOutside {
+		if err := w.app.env.Broker.Commit(ctx, m, offs); err != nil {
+			return err
+		}
+		offs = seam.Offsets{}
+	}
 	if err := w.txn.Prepare(ctx, m, offs); err != nil {
 		return err
 	}
 	w.app.env.Stops.At("C4")
-	if err := w.txn.End(ctx, true); err != nil {
+	if mutant == storeBeforeEnd {
+		w.storeNow(offs)
+	}
+	if err := w.txn.End(ctx, true); err != nil && mutant != guessOutcome {
 		return fmt.Errorf("the outcome of the commit is unknown: %w", err)
 	}
 	return nil
@@ -113,6 +128,9 @@ func (t *task) emit() error {
 	err := t.inst.Flush()
 	if err == nil && t.tooLarge != nil {
 		err = t.takeTooLarge()
+	}
+	if t.corrupted(err) {
+		return t.damage(err)
 	}
 	if err != nil {
 		return fatalf("task %s: sending results at the commit: %w", t.id, err)
@@ -220,4 +238,19 @@ func (s *taskStore) moved(offs seam.Offsets) (int64, bool) {
 	next := s.last.Offset + 1
 	s.last = nil
 	return next, true
+}
+
+// storeNow is a mutant.
+func (w *worker) storeNow(offs seam.Offsets) {
+	for _, t := range w.order {
+		if t.db == nil || t.write != nil {
+			continue
+		}
+		t.db.Committed(func(p *state.Part) (int64, bool) { return t.storeOf(p).moved(offs) })
+		if write := t.db.Persist(); write != nil {
+			err := write.Commit()
+			t.db.Persisted(write, err)
+			t.db.Flush()
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"go.uber.org/zap"
 
 	"github.com/semelstream/semel/internal/seam"
@@ -134,6 +135,14 @@ func names(tasks []seam.Task) []string {
 func (a *App) explainGroup(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
+	}
+	if errors.Is(err, kerr.FencedInstanceID) {
+		return fault("INSTANCE", "another process has taken this instance's place in the group",
+			"group "+a.cfg.App+", instance "+a.cfg.Instance, err,
+			"stop one of the two: each process needs an InstanceID and a StateDir of its own")
+	}
+	if e := a.explain(err); e != err && errors.Is(err, kerr.GroupAuthorizationFailed) {
+		return e
 	}
 	return fault("GROUP", "the consumer group cannot be joined", "group "+a.cfg.App, err,
 		"see whether another kind of application uses this app id, and whether the ACLs allow Read on the group")

@@ -175,7 +175,7 @@ func (w *worker) prepared(ctx context.Context, j *prepareJob) error {
 	case errors.Is(j.err, changelog.ErrCanceled):
 		return nil // a revocation is in the inbox
 	default:
-		return j.err
+		return t.damage(j.err)
 	}
 }
 

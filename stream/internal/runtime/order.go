@@ -78,7 +78,9 @@ func (w *worker) unwant(t seam.Task) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	had := w.wanted[t]
-	delete(w.wanted, t)
+	if mutant != keepRevoked {
+		delete(w.wanted, t)
+	}
 	return had
 }
 

@@ -245,6 +245,9 @@ func (p *preparer) startRestores(ctx context.Context, jobs []*prepareJob) error 
 	}
 	b := p.app.env.Broker
 	ends, err := b.Ends(ctx, tps)
+	if mutant == restoreToStable {
+		ends, err = b.Stable(ctx, tps)
+	}
 	if err != nil {
 		return fmt.Errorf("fetching the changelogs' ends: %w", err)
 	}
@@ -394,7 +397,7 @@ func (p *preparer) end(j *prepareJob, err error) {
 // made from later ones: the records would count twice.
 func (p *preparer) checkForgotten(j *prepareJob) error {
 	if j.found {
-		return nil
+		return j.checkStores()
 	}
 	for _, s := range j.t.stores {
 		if s.source != nil || s.tp.Topic == "" {

@@ -66,6 +66,10 @@ func (t *task) run(max int) error {
 // one processes the next record of in.
 func (t *task) one(in *input) error {
 	r, ms := in.peek(), in.head
+	if mutant == dropLast && in.at > 0 && in.at == len(in.queue[0].Records)-1 {
+		in.pop()
+		return nil
+	}
 	if err := t.Process(t.inst, in.index, r, ms); err != nil {
 		if err := t.failed(r, err); err != nil {
 			return err
@@ -122,6 +126,9 @@ func (t *task) failed(r *kgo.Record, err error) error {
 	var m *MissingTopic
 	if errors.As(err, &m) && t.w.app.unknown(m.Topic) {
 		return m
+	}
+	if t.corrupted(err) {
+		return t.damage(err)
 	}
 	var f *Failure
 	if !errors.As(err, &f) {

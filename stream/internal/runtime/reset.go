@@ -20,6 +20,9 @@ func (w *worker) reset(ctx context.Context, why error) {
 	w.closeTxn()
 	w.quiesce(ctx)
 	for _, t := range w.sorted() {
+		if mutant == skipRewind {
+			w.noteLast(t)
+		}
 		w.detach(t)
 		delete(w.tasks, t.id)
 		if t.inst != nil {
@@ -27,7 +30,11 @@ func (w *worker) reset(ctx context.Context, why error) {
 				w.log.Warn("closing processors", zap.Stringer("task", t.id), zap.Error(err))
 			}
 		}
-		if t.db != nil {
+		switch {
+		case t.db == nil:
+		case t.corrupt != nil:
+			w.moveAside(t)
+		default:
 			w.rewind(t)
 		}
 	}
@@ -128,3 +135,15 @@ func (w *worker) drop(ctx context.Context) {
 }
 
 func isOutOfRange(err error) bool { return errors.Is(err, kerr.OffsetOutOfRange) }
+
+// noteLast is a mutant.
+func (w *worker) noteLast(t *task) {
+	if w.last == nil {
+		w.last = map[seam.TP]int64{}
+	}
+	for _, in := range t.inputs {
+		if t.inst != nil {
+			w.last[in.tp], _ = in.position()
+		}
+	}
+}

@@ -53,6 +53,7 @@ const (
 	simApp   = "sim"
 	simParts = 3
 	simKeys  = 17
+	simTime  = 12 * time.Second
 )
 
 // A simRun is one seed.
@@ -253,7 +254,7 @@ func runSeed(t testing.TB, cfg model.Config, procs, workers, inputs int, over ti
 }
 
 func simConfig(seed uint64) model.Config {
-	return model.Config{Seed: seed, Restart: true, Trace: *trace, Faults: model.Faults{Crash: 10, Freeze: 3, Net: 15, GiveUp: 10}}
+	return model.Config{Seed: seed, Restart: true, Trace: *trace, Faults: model.Faults{Crash: 10, Freeze: 3, Net: 15, Late: 5, GiveUp: 10}}
 }
 
 func report(t testing.TB, what string, s *simRun, bad []string) {
@@ -277,7 +278,7 @@ func TestSeeds(t *testing.T) {
 	began := time.Now()
 	for i := range *seeds {
 		seed := *first + uint64(i)
-		s, bad := runSeed(t, simConfig(seed), 2, 2, 120, 12*time.Second, nil)
+		s, bad := runSeed(t, simConfig(seed), 2, 2, 120, simTime, nil)
 		report(t, fmt.Sprintf("seed %d (-first %d -seeds 1 -sim.trace)", seed, seed), s, bad)
 		st := s.w.Stats()
 		sum.Turns += st.Turns

@@ -29,6 +29,9 @@ func (a *App) start(ctx context.Context) error {
 	if err := a.countTasks(); err != nil {
 		return err
 	}
+	if err := a.checkGroup(ctx); err != nil {
+		return err
+	}
 	if err := a.makeTopics(ctx); err != nil {
 		return err
 	}

@@ -102,9 +102,13 @@ func (t *Task) Sink(topic string) (*Sink, error) { return t.sinks.find(topic) }
 // a nil key or value is null. If the record at hand fails, what it staged is
 // taken back. The timestamp is in milliseconds.
 func (t *Task) Stage(s *Sink, partition int32, key, value []byte, ms int64, headers []kgo.RecordHeader) {
-	if n := len(key) + len(value); n > s.Max && s.Max > 0 && t.tooLarge == nil {
-		t.tooLarge = s.refuse(n)
-		return
+	if s.Max > 0 {
+		if n := size(key, value, headers); n > s.Max {
+			if t.tooLarge == nil {
+				t.tooLarge = s.refuse(n)
+			}
+			return
+		}
 	}
 	s.use(t.sinks, partition)
 	r := t.arena.record()
@@ -171,7 +175,7 @@ func (t *Task) undo(mark int) {
 type Sink struct {
 	Topic      string
 	Partitions int32
-	Max        int    // bytes of key and value that the topic takes; 0 is no limit
+	Max        int    // bytes of key, value and headers that the topic takes; 0 is no limit
 	added      []bool // partitions that are in the open transaction
 }
 
@@ -184,15 +188,24 @@ func (s *Sink) use(all *sinks, partition int32) {
 	}
 }
 
-// overhead is what a batch of one record needs beside key and value, with
-// room for headers.
-const overhead = 512
+// overhead is what a batch of one record needs at most beside key, value and
+// headers, and headerOverhead what each header does.
+const overhead, headerOverhead = 128, 10
+
+// size is what a record needs in its batch besides overhead.
+func size(key, value []byte, headers []kgo.RecordHeader) int {
+	n := len(key) + len(value)
+	for _, h := range headers {
+		n += len(h.Key) + len(h.Value) + headerOverhead
+	}
+	return n
+}
 
 // refuse is the failure of a record of n bytes.
 func (s *Sink) refuse(n int) error {
 	return &Failure{Op: OpProduce, Operator: "topic " + s.Topic, Err: fault("TOO-LARGE", "a record is too large for its topic",
-		"topic "+s.Topic, fmt.Errorf("%d bytes, the topic takes %d", n, s.Max),
-		"raise the topic's max.message.bytes, or make smaller records")}
+		"topic "+s.Topic, fmt.Errorf("%d bytes, max.message.bytes leaves room for %d", n, s.Max),
+		"raise the topic's max.message.bytes and start again, or make smaller records")}
 }
 
 // sinks are the topics that one worker writes to and what of them is in its
@@ -220,7 +233,9 @@ func (s *sinks) find(topic string) (*Sink, error) {
 	}
 	k := &Sink{Topic: topic, Partitions: n, added: make([]bool, n)}
 	if s.max != nil {
-		k.Max = max(s.max(topic)-overhead, 0)
+		if limit := s.max(topic); limit > 0 {
+			k.Max = max(limit-overhead, 1)
+		}
 	}
 	s.byName[topic] = k
 	return k, nil

@@ -27,6 +27,8 @@ type task struct {
 	stores []*taskStore
 	job    *prepareJob // while offsets and stores are being prepared
 
+	corrupt error // found in its stores, which are not used again then
+
 	touched bool // since the last commit: positions, state or times have changed
 	write   *writeBack
 	storeAt time.Time // when committed rows are to be written
@@ -136,6 +138,9 @@ func (w *worker) activate(ctx context.Context, t *task, p *prepareJob) error {
 		start := p.offsets[in.tp]
 		in.next, in.epoch, in.stable = start.At, start.Epoch, max(p.stable[in.tp], start.At)
 		in.time, _ = decodeMeta(start.Metadata)
+		if at, ok := w.last[in.tp]; ok && mutant == skipRewind {
+			in.next, in.epoch = at, -1
+		}
 		w.inputs[in.tp], w.owners[in.tp] = in, t
 		w.txn.Assign(in.tp, in.next)
 	}
@@ -161,6 +166,9 @@ func (t *task) begin() error {
 	var err error
 	if t.inst, err = t.w.app.prog.Open(t.Task); err != nil {
 		t.inst = nil
+		if t.corrupted(err) {
+			return t.damage(err)
+		}
 		return fatalf("task %s cannot begin: %w", t.id, err)
 	}
 	return nil
@@ -172,25 +180,4 @@ func (t *task) savedTimes() map[string]int64 {
 		return nil
 	}
 	return t.db.Meta()
-}
-
-func (a *App) openDB(id seam.Task, sub *graph.Sub) (*state.DB, error) {
-	inMemory := true
-	var specs []state.Spec
-	for _, s := range sub.Stores {
-		inMemory = inMemory && s.InMemory
-		specs = append(specs, state.Spec{Name: s.Name, Kind: state.KindKeyValue})
-	}
-	e, err := a.env.Stores.Open(id, inMemory)
-	if err != nil {
-		return nil, fault("STATE", "the state of a task cannot be opened", "task "+id.String(), err,
-			"see the cause; the directory can be deleted while no process uses it: it is rebuilt from the changelogs")
-	}
-	db, err := state.Open(e, state.Options{Stores: specs, CacheBytes: a.cfg.CacheBytes, Logger: a.log})
-	if err != nil {
-		e.Close()
-		return nil, fault("STATE", "the state of a task cannot be opened", "task "+id.String(), err,
-			"if another topology used this directory or app id, choose another AppID or StateDir")
-	}
-	return db, nil
 }

@@ -58,7 +58,8 @@ type worker struct {
 	produced bool      // something is in the transaction
 	records  int       // processed since the last commit
 	purgeAt  time.Time
-	next     int // the task whose turn it is
+	last     map[seam.TP]int64 // of the mutant skipRewind
+	next     int               // the task whose turn it is
 }
 
 func newWorker(a *App, id int) *worker {
@@ -107,6 +108,14 @@ func backoff(failures int) time.Duration {
 
 // judge says whether an error ends the app, and with what.
 func (w *worker) judge(ctx context.Context, err error) error {
+	var d *damaged
+	if errors.As(err, &d) {
+		if _, ok := w.app.env.Stores.(Quarantiner); ok {
+			return nil
+		}
+		return fault("STATE", "local state is corrupt", "task "+d.task.String(), d.err,
+			"move the task's directory away: it is rebuilt from the changelogs")
+	}
 	var f fatal
 	if errors.As(err, &f) {
 		return f.error

@@ -1,0 +1,149 @@
+// Command bench measures what exactly-once costs.
+//
+//	go run ./bench [flags] [throughput] [latency] [recovery] [restore]
+//
+// Without names it measures all four, on the brokers of KAFKA_ADDR or on an
+// embedded one. The driver loads topics and checks outputs; what is measured
+// runs in child processes, one after the other:
+//
+//	throughput  a loaded topic is drained: pass-through, counts, word count;
+//	            exactly-once, at-least-once and plain franz-go loops, in
+//	            alternating rounds
+//	latency     records at a fixed rate, from the time they were to be sent
+//	            until a read_committed consumer has them
+//	recovery    1 GB of state, kill -9, restart at once: the longest silence,
+//	            and the first committed output
+//	restore     the same state from an empty directory
+//
+// Results are text on standard output, and with -out in files that begin with
+// the date. A run whose output is wrong ends the bench with an error.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+)
+
+func main() {
+	if len(os.Args) == 3 && os.Args[1] == "-child" {
+		exit(runChild(os.Args[2]))
+	}
+	var s settings
+	brokers := flag.String("brokers", os.Getenv("KAFKA_ADDR"), "addresses of a Kafka cluster; none is an embedded broker")
+	dir := flag.String("dir", "", "where state directories are made; default a temporary one")
+	quick := flag.Bool("quick", false, "small sizes, to see that it works; flags that are given win")
+	s.define(flag.CommandLine)
+	flag.Parse()
+	if *quick {
+		s.quick(flag.CommandLine)
+	}
+	exit(drive(s, *brokers, *dir, flag.Args()))
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func (s *settings) define(f *flag.FlagSet) {
+	f.Int64Var(&s.records, "records", 4_000_000, "throughput: records of a source")
+	f.Int64Var(&s.lines, "lines", 1_000_000, "throughput: lines whose words are counted")
+	f.IntVar(&s.valueSize, "value", 100, "throughput, latency: bytes of a value")
+	f.IntVar(&s.pairs, "pairs", 5, "throughput: rounds, of which every second goes backwards; restore: times")
+	f.IntVar(&s.workers, "workers", 1, "workers of the application; with more than one, steps of commits are not taken")
+	f.DurationVar(&s.commit, "commit", 100*time.Millisecond, "commit interval")
+	f.StringVar(&s.only, "only", "", "throughput, latency: workloads to run, with commas between")
+	f.BoolVar(&s.warm, "warm", true, "throughput: one run before the first of each workload that does not count")
+	f.DurationVar(&s.patience, "patience", 5*time.Minute, "how long one run may take")
+	f.IntVar(&s.rate, "rate", 1000, "latency: records per second")
+	f.IntVar(&s.seconds, "seconds", 20, "latency: how long records are measured")
+	f.Int64Var(&s.stateKeys, "state-keys", 1_000_000, "recovery, restore: rows of the state")
+	f.IntVar(&s.stateValue, "state-value", 1000, "recovery, restore: bytes of a row")
+	f.IntVar(&s.kills, "kills", 5, "recovery: times")
+	f.DurationVar(&s.settle, "settle", 35*time.Second, "recovery: time before the first kill, after which the state is on disk")
+	f.DurationVar(&s.gap, "gap", 10*time.Second, "recovery: about the time between a recovery and the next kill")
+	f.StringVar(&s.out, "out", "", "directory for results, such as bench/results; none is standard output alone")
+	f.StringVar(&s.cpuProfile, "cpuprofile", "", "throughput: prefix of files for the CPU profile of each variant")
+	f.StringVar(&s.memProfile, "memprofile", "", "throughput: prefix of files for the allocations of each variant")
+}
+
+// quick makes sizes small that were not given.
+func (s *settings) quick(f *flag.FlagSet) {
+	given := map[string]bool{}
+	f.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	for name, value := range map[string]string{
+		"records": "100000", "lines": "20000", "pairs": "2", "warm": "false", "seconds": "2",
+		"state-keys": "20000", "kills": "1", "settle": "3s", "gap": "2s",
+	} {
+		if !given[name] {
+			if err := f.Set(name, value); err != nil {
+				panic(err) // the values are right
+			}
+		}
+	}
+}
+
+// measures are what can be measured, by name.
+var measures = []string{"throughput", "latency", "recovery", "restore"}
+
+func drive(s settings, brokers, dir string, names []string) error {
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	if len(names) == 0 {
+		names = measures
+	}
+	for _, n := range names {
+		if !slices.Contains(measures, n) {
+			return fmt.Errorf("there is nothing to measure named %q: choose of %q", n, measures)
+		}
+	}
+	state, err := os.MkdirTemp(dir, "semel-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(state)
+	b := &bench{settings: s, dir: state, run: fmt.Sprintf("bench-%08x", rand.Uint32()), from: lookAround()}
+	if b.c, err = openCluster(ctx, brokers); err != nil {
+		return err
+	}
+	defer b.c.close()
+	defer b.cleanUp()
+	return b.measure(ctx, names)
+}
+
+func (b *bench) measure(ctx context.Context, names []string) error {
+	wants := func(name string) bool { return slices.Contains(names, name) }
+	if wants("throughput") {
+		if err := b.throughput(ctx); err != nil {
+			return fmt.Errorf("throughput: %w", err)
+		}
+	}
+	if wants("latency") {
+		if err := b.latency(ctx); err != nil {
+			return fmt.Errorf("latency: %w", err)
+		}
+	}
+	if wants("recovery") || wants("restore") {
+		return b.state(ctx, wants("recovery"), wants("restore"))
+	}
+	return nil
+}
+
+// cleanUp deletes topics, even after an interrupt.
+func (b *bench) cleanUp() {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if err := b.c.cleanUp(ctx, b.run); err != nil {
+		b.say("%v", err)
+	}
+}

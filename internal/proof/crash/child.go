@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/semelstream/semel/codec"
+	"github.com/semelstream/semel/internal/seam"
+	"github.com/semelstream/semel/stream"
+)
+
+// The application counts the records of each key, sends each count with the
+// record's id, and, through a repartition topic, counts groups of keys.
+func topology(app string) func(*stream.Builder) {
+	in := stream.NewTopic(app+"-in", codec.String, codec.String)
+	each := stream.NewTopic(app+"-each", codec.String, codec.String)
+	sums := stream.NewTopic(app+"-sums", codec.String, codec.Int64)
+	return func(b *stream.Builder) {
+		counts := b.Store("counts", codec.String, codec.Int64)
+		s := b.Stream(in)
+		s.ProcessValues(func(c *stream.ValueContext[string], r stream.Record[string, string]) error {
+			n, _, err := counts.In(c).Get(r.Key)
+			if err != nil {
+				return err
+			}
+			if err := counts.In(c).Put(r.Key, n+1); err != nil {
+				return err
+			}
+			return c.Emit(strconv.FormatInt(n+1, 10) + " " + r.Value)
+		}, stream.Uses(counts)).To(each)
+		s.GroupBy(func(k, _ string) string { return group(k) }).Count("sums").To(sums)
+	}
+}
+
+// group is the last two digits of a key.
+func group(key string) string { return "g" + key[len(key)-2:] }
+
+// stops are the named steps at which children die.
+var stops = []string{"init", "offsets fetched", "restored", "active", "C1", "C2", "C4", "C5", "C6", "C7", "close", "reset"}
+
+func runChild(ctx context.Context, c config, dir, stop string) error {
+	if name, n, ok := strings.Cut(stop, ":"); ok {
+		left, err := strconv.Atoi(n)
+		if err != nil {
+			return err
+		}
+		dieAt(name, int64(left))
+	}
+	log, err := zap.NewDevelopmentConfig().Build()
+	if err != nil {
+		return err
+	}
+	log = log.WithOptions(zap.IncreaseLevel(zap.InfoLevel))
+	err = stream.Run(ctx, topology(c.app), stream.Config{
+		AppID: c.app, Brokers: c.brokers, StateDir: dir, Workers: 2, Session: c.session, Logger: log,
+		CommitInterval: 50 * time.Millisecond,
+	})
+	if err != nil {
+		log.Error("exit", zap.Error(err))
+	}
+	return err
+}
+
+// dieAt is kill -9 of this process, by itself, at the n-th time it comes to
+// the stop.
+func dieAt(name string, n int64) {
+	var seen atomic.Int64
+	seam.TestStops = func(point string) {
+		if point == name && seen.Add(1) == n {
+			fmt.Fprintf(os.Stderr, "dies at %s\n", point)
+			syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package stream
+
+// openAll opens all uses of a stream as one port.
+func openAll[K, V any](o *opener, uses []func(o *opener) (port[K, V], error)) (port[K, V], error) {
+	ports := make([]port[K, V], 0, len(uses))
+	for _, open := range uses {
+		p, err := open(o)
+		if err != nil {
+			return nil, err
+		}
+		ports = append(ports, p)
+	}
+	if len(ports) == 1 {
+		return ports[0], nil
+	}
+	return fan[K, V](ports), nil
+}
+
+// A fan gives each record to several ports, in order of declaration.
+type fan[K, V any] []port[K, V]
+
+func (f fan[K, V]) push(r Record[K, V]) error {
+	for _, p := range f {
+		if err := p.push(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openAllTables is openAll for tables.
+func openAllTables[K, V any](o *opener, uses []func(o *opener) (tablePort[K, V], error)) (tablePort[K, V], error) {
+	ports := make([]tablePort[K, V], 0, len(uses))
+	for _, open := range uses {
+		p, err := open(o)
+		if err != nil {
+			return nil, err
+		}
+		ports = append(ports, p)
+	}
+	if len(ports) == 1 {
+		return ports[0], nil
+	}
+	return tableFan[K, V](ports), nil
+}
+
+// A tableFan gives each change to several ports, in order of declaration.
+type tableFan[K, V any] []tablePort[K, V]
+
+func (f tableFan[K, V]) change(c change[K, V]) error {
+	for _, p := range f {
+		if err := p.change(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}

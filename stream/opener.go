@@ -1,0 +1,68 @@
+package stream
+
+import (
+	"github.com/semelstream/semel/internal/assert"
+	"github.com/semelstream/semel/stream/internal/graph"
+	"github.com/semelstream/semel/stream/internal/runtime"
+)
+
+// An opener is the opening of one instance: what ports are made with. Ports
+// keep it, for its task and for failures.
+type opener struct {
+	app    string // for names of internal topics
+	task   *runtime.Task
+	in     *instance
+	shared map[int]any // ports of nodes with several parents, by node id; made once
+	t      *Topology
+	pos    map[int]int // of nodes in topological order
+}
+
+// share makes the port or whatever else open makes for n once per instance,
+// for nodes that several others lead to.
+func share[T any](o *opener, n *graph.Node, open func() (T, error)) (T, error) {
+	if made, ok := o.shared[n.ID]; ok {
+		return made.(T), nil
+	}
+	made, err := open()
+	if err == nil {
+		o.shared[n.ID] = made
+	}
+	return made, err
+}
+
+// name is how n is called in failures and counters.
+func (o *opener) name(n *graph.Node) string { return n.Name }
+
+// onFlush has f called before each commit, after what comes before n.
+func (o *opener) onFlush(n *graph.Node, f func() error) {
+	o.in.flushes = append(o.in.flushes, flush{n, o.pos[n.ID], f})
+}
+
+// onClose has f called when the instance ends.
+func (o *opener) onClose(f func() error) { o.in.closers = append(o.in.closers, f) }
+
+// keepTime makes a time survive: get is asked for it at each commit, set gets
+// it back when the task is opened again. Names are unique in the sub-topology
+// and begin with an operator's name; runtime.NoTime is not kept.
+func (o *opener) keepTime(name string, get func() int64, set func(int64)) {
+	for _, k := range o.in.times {
+		assert.That(k.name != name, "two times are called %q", name)
+	}
+	o.in.times = append(o.in.times, keptTime{name, get, set})
+}
+
+// addTimer adds a timer of n.
+func (o *opener) addTimer(n *graph.Node, t *timer) {
+	o.in.timers = append(o.in.timers, setTimer{n, t})
+}
+
+// drop counts a record that n leaves out.
+func (o *opener) drop(n *graph.Node, reason string) { o.task.Dropped(n.Name, reason) }
+
+// Reasons for drops.
+const (
+	noKey      = "no key"
+	tombstoned = "tombstone"
+	noTime     = "no time"
+	noTarget   = "no partition"
+)
