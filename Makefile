@@ -4,7 +4,7 @@
 export GOTOOLCHAIN := auto
 
 # How long, how many: make sim SEEDS=1000.
-SEEDS ?= 200
+SEEDS ?= 5000
 KILLS ?= 10
 
 # A Kafka of one's own instead of one that is started and deleted again:
@@ -23,7 +23,7 @@ BENCH_KAFKA := SEMEL_KAFKA_HEAP=1g SEMEL_KAFKA_JVM=' ' $(WITH_KAFKA)
 RACE := $(if $(shell command -v $${CC:-cc}),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-kafka test test-kafka sim crash bench lint fmt
+.PHONY: help demo demo-kafka test test-kafka sim crash mutants bench lint fmt
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 | \2/p' $(firstword $(MAKEFILE_LIST)) | while IFS='|' read -r t d; do printf '%-18s %s\n' "$$t" "$$d"; done
@@ -41,11 +41,15 @@ test: ## everything that needs no server, with the race detector
 test-kafka: ## all tests, those that need a real Kafka too
 	$(WITH_KAFKA) go test -count=1 -timeout 20m ./...
 
-sim: ## broker model and runtime under simulation, SEEDS=200
-	go test -count=1 -timeout 24h -v ./stream/internal/model ./stream/internal/runtime -run 'Seed' -args -seeds=$(SEEDS)
+sim: ## the runtime under simulation, SEEDS=5000; a crash at every turn; mutants
+	go test -count=1 -timeout 24h -v ./stream/internal/runtime -run 'Seed|EveryTurn' -args -seeds=$(SEEDS)
+	go test -count=1 -timeout 1h -tags semelmutant ./stream/internal/runtime -run Mutants
 
 crash: ## kill -9 an application on a real Kafka and check each record, KILLS=10
-	$(WITH_KAFKA) go run ./bench/crash -kills=$(KILLS)
+	$(WITH_KAFKA) go run ./internal/proof/crash -kills=$(KILLS)
+
+mutants: ## deliberate faults of the runtime, on a real Kafka: the checker must find each
+	$(WITH_KAFKA) scripts/mutants
 
 bench: ## what exactly-once costs, on a real Kafka
 	$(BENCH_KAFKA) go run ./bench/...

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/zap"
@@ -42,11 +41,15 @@ func runApp(ctx context.Context, s spec, out *events, questions io.Reader) error
 	if s.Workers == 1 {
 		m.steps = takeSteps()
 	}
+	exit := stream.Leave // a group without members can be deleted
+	if s.Stay {
+		exit = stream.Stay
+	}
 	app, err := stream.New(top, stream.Config{
 		AppID: s.App, Brokers: s.Brokers, StateDir: s.Dir, Workers: s.Workers,
 		CommitInterval: s.Commit, AtLeastOnce: s.AtLeastOnce,
 		// The id stays when the state directory goes: a lost disk, not a new member.
-		InstanceID: "bench", Session: 10 * time.Second,
+		InstanceID: "bench", OnExit: exit,
 		Client: clientOptions(s), Logger: log, Hooks: []stream.Hook{m},
 	})
 	if err != nil {

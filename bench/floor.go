@@ -66,13 +66,15 @@ func runFloor(ctx context.Context, s spec, out *events) error {
 	defer cl.Close()
 	m := newMeter(s, out)
 	defer m.end()
-	var acked, read, told int64
+	var read, told int64
+	var acked atomic.Int64
 	var failed atomic.Pointer[error]
 	done := func(_ *kgo.Record, err error) {
 		if err != nil {
-			failed.CompareAndSwap(nil, &err)
+			first := err // or err itself would be allocated each time
+			failed.CompareAndSwap(nil, &first)
 		}
-		atomic.AddInt64(&acked, 1)
+		acked.Add(1)
 	}
 	m.begin()
 	out.send(event{Kind: eventState, Text: "running"})
@@ -86,7 +88,7 @@ func runFloor(ctx context.Context, s spec, out *events) error {
 			cl.Produce(context.Background(), r, done)
 		})
 		read += int64(fs.NumRecords())
-		now := atomic.LoadInt64(&acked)
+		now := acked.Load()
 		m.commit(now-told, 0)
 		told = now
 	}

@@ -142,7 +142,7 @@ func latencyReport(runs []*latencyRun, b *bench) string {
 			txns, p50, p99, fmt.Sprintf("%.0f", 100*l.r.CPU/l.r.Seconds))
 	}
 	t.WriteString(tab.String() + "\n")
-	t.WriteString(goalTable(latencyGoals(runs)).String())
+	t.WriteString(b.goals(latencyGoals(runs)))
 	return t.String()
 }
 

@@ -56,7 +56,7 @@ func exit(err error) {
 }
 
 func (s *settings) define(f *flag.FlagSet) {
-	f.Int64Var(&s.records, "records", 4_000_000, "throughput: records of a source")
+	f.Int64Var(&s.records, "records", 8_000_000, "throughput: records of a source")
 	f.Int64Var(&s.lines, "lines", 1_000_000, "throughput: lines whose words are counted")
 	f.IntVar(&s.valueSize, "value", 100, "throughput, latency: bytes of a value")
 	f.IntVar(&s.pairs, "pairs", 5, "throughput: rounds, of which every second goes backwards; restore: times")

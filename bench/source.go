@@ -103,7 +103,8 @@ func (l *loader) send(ctx context.Context, r *kgo.Record) {
 
 func (l *loader) done(_ *kgo.Record, err error) {
 	if err != nil {
-		l.failed.CompareAndSwap(nil, &err)
+		first := err // or err itself would be allocated each time
+		l.failed.CompareAndSwap(nil, &first)
 	}
 }
 

@@ -28,6 +28,7 @@ type spec struct {
 
 	Records     int64 // the child ends when so many are committed; 0: when it is told to
 	AtLeastOnce bool
+	Stay        bool // keep the tasks after the end
 	Workers     int
 	Commit      time.Duration // as stream.Config.CommitInterval
 	Linger      time.Duration // of producers

@@ -58,7 +58,7 @@ func (b *bench) buildState(ctx context.Context) (*stateRun, error) {
 	app := b.name("state")
 	r := &stateRun{b: b, app: app, in: app + "-in", out: app + "-out", bytes: b.stateKeys * int64(16+b.stateValue)}
 	r.s = spec{
-		Kind: kindApp, Topology: "latest", Brokers: b.c.brokers, App: app, In: r.in, Out: r.out,
+		Kind: kindApp, Topology: "latest", Stay: true, Brokers: b.c.brokers, App: app, In: r.in, Out: r.out,
 		Dir: filepath.Join(b.dir, app), Workers: b.workers, Commit: b.commit, Linger: 5 * time.Millisecond,
 	}
 	b.say("loading %d rows of %d bytes", b.stateKeys, b.stateValue)

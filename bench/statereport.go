@@ -24,9 +24,9 @@ func recoveryReport(all []recovered, r *stateRun, sent int64) string {
 	}
 	tab.add("median", fmt.Sprintf("%.0f", spreadOf(silence).Median), fmt.Sprintf("%.0f", spreadOf(first).Median))
 	t.WriteString(tab.String() + "\n")
-	t.WriteString(goalTable([]goal{
+	t.WriteString(r.b.goals([]goal{
 		{"kill -9 to the first committed output, 1 GB", 1.5, false, spreadOf(first).Median / 1e3, "s"},
-	}).String())
+	}))
 	return t.String()
 }
 
@@ -47,9 +47,9 @@ func restoreReport(all []restored, r *stateRun) string {
 			fmt.Sprintf("%.2f", k.start.Seconds()), fmt.Sprintf("%.1f", k.cpu), fmt.Sprintf("%.0f", float64(k.peak)/1e6))
 	}
 	t.WriteString(tab.String() + "\n")
-	t.WriteString(goalTable([]goal{
+	t.WriteString(r.b.goals([]goal{
 		{"restore into an empty store", 100, true, spreadOf(rates).Median, "MB/s"},
-	}).String())
+	}))
 	return t.String()
 }
 

@@ -80,10 +80,8 @@ func (s *series) of(f func(*result) float64) []float64 {
 func (b *bench) throughput(ctx context.Context) error {
 	sources := map[string]*source{}
 	var all []*series
-	for _, w := range workloads() {
-		if !b.wants(w.name) {
-			continue
-		}
+	wanted := slices.DeleteFunc(workloads(), func(w workload) bool { return !b.wants(w.name) })
+	for i, w := range wanted {
 		src := sources[w.source]
 		if src == nil {
 			var err error
@@ -98,6 +96,12 @@ func (b *bench) throughput(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
 		all = append(all, got...)
+		later := func(l workload) bool { return l.source == w.source }
+		if !slices.ContainsFunc(wanted[i+1:], later) {
+			if err := b.c.deleteTopics(ctx, src.topic); err != nil {
+				return err
+			}
+		}
 	}
 	if len(all) == 0 {
 		return fmt.Errorf("no workload is named %q", b.only)

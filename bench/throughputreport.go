@@ -47,7 +47,7 @@ func throughputReport(all []*series, b *bench) string {
 	t.WriteString(rateTable(all).String() + "\n")
 	t.WriteString(commitTable(all).String() + "\n")
 	t.WriteString(ratioTable(all).String() + "\n")
-	t.WriteString(goalTable(throughputGoals(all)).String())
+	t.WriteString(b.goals(throughputGoals(all)))
 	if whole(all) {
 		t.WriteString("\nSome runs had too few transactions to leave the first quarter out.\n")
 	}

@@ -63,7 +63,8 @@ func (c *cluster) forget(ctx context.Context, app string, outputs ...string) err
 	return nil
 }
 
-// cleanUp deletes all topics whose names begin with prefix.
+// cleanUp deletes all topics whose names begin with prefix, and groups as far
+// as they have no members.
 func (c *cluster) cleanUp(ctx context.Context, prefix string) error {
 	all, err := c.admin.ListTopics(ctx)
 	if err != nil {
@@ -73,6 +74,17 @@ func (c *cluster) cleanUp(ctx context.Context, prefix string) error {
 	for t := range all {
 		if strings.HasPrefix(t, prefix+"-") {
 			names = append(names, t)
+		}
+	}
+	if groups, err := c.admin.ListGroups(ctx); err == nil {
+		var ours []string
+		for g := range groups {
+			if strings.HasPrefix(g, prefix+"-") {
+				ours = append(ours, g)
+			}
+		}
+		if len(ours) > 0 {
+			_, _ = c.admin.DeleteGroups(ctx, ours...)
 		}
 	}
 	if len(names) == 0 {

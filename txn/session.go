@@ -180,7 +180,7 @@ func (s *Session) Close() error {
 	}
 	s.group.release()
 	s.closeProducer()
-	if false {
+	if s.dangling {
 		s.endDangling()
 	}
 	s.cancel()

@@ -29,6 +29,8 @@ var floors = map[string]int{
 	"sink/":                   5,
 	"source/":                 5,
 	"console":                 5,
+	"internal/proof/check":    5,
+	"internal/proof/crash":    6,
 	"cmd/":                    6,
 	"examples/":               6,
 	"bench/":                  6,
