@@ -123,3 +123,6 @@ func rowsOf[V any](r *rig, kv *state.KV[string, V], print func(V) string) []Row 
 	slices.SortFunc(rows, func(a, b Row) int { return cmp.Compare(a.Key, b.Key) })
 	return rows
 }
+
+// PublicError is what App.Run makes of the runtime's errors.
+func PublicError(app string, err error) error { return publicError(app, err) }

@@ -283,6 +283,33 @@ func TestContractPlainCommitBeatsAPendingOne(t *testing.T) {
 	}
 }
 
+// Two producers of one owner commit offsets of one partition (see
+// Producer.CommitOffsets); their markers come in any order.
+func TestContractLaterOffsetCommitWinsWhateverTheOrderOfMarkers(t *testing.T) {
+	r := newRaw(t)
+	begin := func(at int64) *identity {
+		k := &identity{id: name("offsets")}
+		r.must(initByHand(r.ctx, r.ask, k))
+		req := offsetsRequest(*k, r.member(), Offsets{{Topic: r.in}: {At: at, Epoch: -1}})
+		resp, err := req.RequestWith(r.ctx, r.ask)
+		r.must(err)
+		r.must(txnOffsetError(resp))
+		return k
+	}
+	first, second := begin(20), begin(30)
+	r.must(endByHand(r.ctx, r.ask, second))
+	r.must(endByHand(r.ctx, r.ask, first))
+	if at := r.stableAt(); at != 30 {
+		t.Error("the earlier commit, whose transaction ended later, won: committed", at)
+	}
+	first, second = begin(40), begin(50)
+	r.must(endByHand(r.ctx, r.ask, first))
+	r.must(endByHand(r.ctx, r.ask, second))
+	if at := r.stableAt(); at != 50 {
+		t.Error("committed", at)
+	}
+}
+
 // restored reads a log as a restore does, and returns where it ended and how
 // many records it saw.
 func (w *world) restored(topic string) (pos, end int64, n int) {
