@@ -25,12 +25,14 @@ type settings struct {
 	valueSize      int
 	pairs, workers int
 	commit         time.Duration
+	small          bool   // -quick
 	only           string // comma list of workloads; empty is all
 	warm           bool
 	patience       time.Duration // of one run
 
 	rate    int // of latency
 	seconds int
+	warmUp  time.Duration // before records are measured
 
 	stateKeys   int64 // of recovery and restore
 	stateValue  int

@@ -27,8 +27,8 @@ func (g goal) reached() string {
 
 // goals says which are reached, if the run was one that they are for.
 func (b *bench) goals(goals []goal) string {
-	if b.c.embedded != nil || b.workers != 1 || b.commit != 100*time.Millisecond {
-		return "Goals are for a real broker, one worker and commits each 100 ms: this was another run.\n"
+	if b.small || b.c.embedded != nil || b.workers != 1 || b.commit != 100*time.Millisecond {
+		return "Goals are for full sizes, a real broker, one worker and commits each 100 ms: this was another run.\n"
 	}
 	return goalTable(goals).String()
 }

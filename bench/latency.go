@@ -11,9 +11,6 @@ import (
 	"github.com/semelstream/semel/stream"
 )
 
-// warmUp is how long records flow before they are measured.
-const warmUp = 5 * time.Second
-
 // A latencyRun is an application that records go through at a fixed rate.
 type latencyRun struct {
 	topology string
@@ -61,7 +58,7 @@ func (b *bench) latency(ctx context.Context) error {
 }
 
 func (b *bench) measureLatency(ctx context.Context, l *latencyRun) error {
-	ctx, cancel := context.WithTimeout(ctx, warmUp+time.Duration(b.seconds)*time.Second+time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, b.warmUp+time.Duration(b.seconds)*time.Second+time.Minute)
 	defer cancel()
 	app := b.name(l.topology)
 	in, out := app+"-in", app+"-out"
@@ -111,7 +108,7 @@ func (b *bench) measureLatency(ctx context.Context, l *latencyRun) error {
 // flow lets records flow, first without and then with a watch on them, and
 // waits until all have come out.
 func (b *bench) flow(ctx context.Context, f *feeder, w *watcher) error {
-	begin := time.Now().Add(warmUp)
+	begin := time.Now().Add(b.warmUp)
 	w.measure(begin)
 	feed, stop := context.WithDeadline(ctx, begin.Add(time.Duration(b.seconds)*time.Second))
 	defer stop()
@@ -125,7 +122,7 @@ func latencyReport(runs []*latencyRun, b *bench) string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "%d records/s of %d bytes, %d s after %v, keys in turn. Milliseconds from the time a record was to be sent\n"+
 		"until a read_committed consumer in another process than the application had it. \"latest\" has state: a store and\n"+
-		"its changelog. Every record came out once. Transactions and CPU are of the whole run.\n\n", b.rate, max(b.valueSize, stampSize), b.seconds, warmUp)
+		"its changelog. Every record came out once. Transactions and CPU are of the whole run.\n\n", b.rate, max(b.valueSize, stampSize), b.seconds, b.warmUp)
 	tab := &table{left: 2}
 	tab.add("topology", "variant", "records", "p50", "p90", "p99", "p99.9", "max", "transactions/s", "commit p50", "p99", "CPU %")
 	for _, l := range runs {

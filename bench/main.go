@@ -67,6 +67,7 @@ func (s *settings) define(f *flag.FlagSet) {
 	f.DurationVar(&s.patience, "patience", 5*time.Minute, "how long one run may take")
 	f.IntVar(&s.rate, "rate", 1000, "latency: records per second")
 	f.IntVar(&s.seconds, "seconds", 20, "latency: how long records are measured")
+	f.DurationVar(&s.warmUp, "warmup", 5*time.Second, "latency: how long records flow before that")
 	f.Int64Var(&s.stateKeys, "state-keys", 1_000_000, "recovery, restore: rows of the state")
 	f.IntVar(&s.stateValue, "state-value", 1000, "recovery, restore: bytes of a row")
 	f.IntVar(&s.kills, "kills", 5, "recovery: times")
@@ -79,6 +80,7 @@ func (s *settings) define(f *flag.FlagSet) {
 
 // quick makes sizes small that were not given.
 func (s *settings) quick(f *flag.FlagSet) {
+	s.small = true
 	given := map[string]bool{}
 	f.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	for name, value := range map[string]string{

@@ -119,6 +119,7 @@ func (a *App) run(ctx context.Context) error {
 	env, closeEnv, err := kafka.NewEnv(kafka.Config{
 		AppID: a.cfg.AppID, Brokers: a.cfg.Brokers, Client: a.cfg.Client, Logger: a.cfg.Logger,
 		AllowTransactionV1: a.cfg.AllowTransactionV1, AtLeastOnce: a.cfg.AtLeastOnce, Session: a.cfg.Session,
+		TransactionTimeout: transactionTimeout(a.cfg.CommitInterval),
 	})
 	if err != nil {
 		return err
@@ -130,6 +131,12 @@ func (a *App) run(ctx context.Context) error {
 	a.rt = rt
 	a.mu.Unlock()
 	return publicError(a.cfg.AppID, rt.Run(ctx))
+}
+
+// transactionTimeout is longer than a commit may take while a broker fails over
+// (18 s were seen), on top of the time that a transaction is open anyway.
+func transactionTimeout(interval time.Duration) time.Duration {
+	return max(interval, 0) + 40*time.Second
 }
 
 // runtime makes the runtime's app of a topology.

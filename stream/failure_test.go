@@ -40,14 +40,14 @@ var (
 func sums(b *stream.Builder) {
 	b.Stream(failIn).
 		GroupByKey().
-		Aggregate("sums", func(_ string, v, sum int64, _ bool) (int64, error) {
+		TryUpdate("sums", func(_ string, v, sum int64, _ bool) (int64, bool, error) {
 			switch {
 			case v < 0:
-				return 0, errors.New("no negative values")
+				return 0, false, errors.New("no negative values")
 			case v == 1_000_000:
 				panic("a million")
 			}
-			return sum + v, nil
+			return sum + v, true, nil
 		}, stream.Name("add")).
 		To(failSums)
 }
@@ -61,7 +61,8 @@ type failing struct {
 	clock func(seam.Clock) seam.Clock // changes the process's clock
 	cfg   runtime.Config
 	app   *runtime.App
-	quar  []string // what was moved aside
+	wrap  func(state.Engine) state.Engine // changes an engine that is opened
+	quar  []string                        // what was moved aside
 }
 
 const failApp = "app"
@@ -133,7 +134,13 @@ type failStores struct {
 	disk *model.Disk
 }
 
-func (s failStores) Open(t seam.Task, _ bool) (state.Engine, error) { return s.disk.Open(t.String()) }
+func (s failStores) Open(t seam.Task, _ bool) (state.Engine, error) {
+	e, err := s.disk.Open(t.String())
+	if err == nil && s.f.wrap != nil {
+		e = s.f.wrap(e)
+	}
+	return e, err
+}
 
 func (s failStores) Quarantine(t seam.Task) (string, error) {
 	s.f.quar = append(s.f.quar, t.String())
@@ -359,8 +366,8 @@ func (*failingTimer) Process(c *stream.Context[string, int64], r stream.Record[s
 
 // --- large records
 
-// long makes one long text of each record.
-func long(b *stream.Builder) {
+// lengthen makes one long text of each record.
+func lengthen(b *stream.Builder) {
 	b.Stream(failIn).
 		MapValues(func(n int64) string { return strings.Repeat("x", int(n)) }, stream.Name("lengthen")).
 		To(stream.NewTopic("texts", codec.String, codec.String))
@@ -369,7 +376,7 @@ func long(b *stream.Builder) {
 func TestAResultThatIsTooLargeForItsTopicIsTheRecordsFailure(t *testing.T) {
 	f := newFailing(t).topics(1, "in")
 	f.w.CreateTopic("texts", 1, map[string]string{"max.message.bytes": "2000"})
-	f.start(long).add("a", 1500).add("a", 3000).add("a", 1600)
+	f.start(lengthen).add("a", 1500).add("a", 3000).add("a", 1600)
 	f.stops("SEMEL-TOO-LARGE", "topic texts", "3001 bytes", "in/0 at offset 1", "max.message.bytes")
 	f.policy(stream.Skip).restart().processed()
 	var got []int
@@ -385,14 +392,14 @@ func TestHeadersCountWhereARecordIsTooLarge(t *testing.T) {
 	f := newFailing(t).topics(1, "in")
 	f.w.CreateTopic("texts", 1, map[string]string{"max.message.bytes": "2000"})
 	b, _ := codec.Int64.Append(nil, 10)
-	f.start(long).put("in", []byte("a"), b, kgo.RecordHeader{Key: "h", Value: make([]byte, 5000)})
+	f.start(lengthen).put("in", []byte("a"), b, kgo.RecordHeader{Key: "h", Value: make([]byte, 5000)})
 	f.stops("SEMEL-TOO-LARGE", "topic texts", "in/0 at offset 0")
 }
 
 func TestALimitBelowAnyRecordIsNoLimitlessTopic(t *testing.T) {
 	f := newFailing(t).topics(1, "in")
 	f.w.CreateTopic("texts", 1, map[string]string{"max.message.bytes": "100"})
-	f.start(long).add("a", 50)
+	f.start(lengthen).add("a", 50)
 	f.stops("SEMEL-TOO-LARGE", "topic texts")
 }
 
@@ -401,7 +408,7 @@ func TestADeadLetterThatIsTooLargeStopsTheAppAndTheRecordStays(t *testing.T) {
 	f.w.CreateTopic("bad", 1, map[string]string{"max.message.bytes": "2000"})
 	f.policy(stream.DeadLetter("bad")).start(sums)
 	f.add("a", 1).put("in", []byte("a"), make([]byte, 5000)).add("a", 2)
-	f.stops("SEMEL-DEAD-LETTER", "topic bad", "too large", "raise the topic's max.message.bytes").want(map[string]int64{"a": 1})
+	f.stops("SEMEL-DEAD-LETTER", "topic bad", "in/0 at offset 1", "too large", "raise the topic's max.message.bytes").want(map[string]int64{"a": 1})
 	f.w.SetConfig("bad", "max.message.bytes", "100000")
 	f.restart().processed().want(map[string]int64{"a": 3})
 	if n := len(f.w.Read(seam.TP{Topic: "bad"}, 0)); n != 1 {
@@ -412,14 +419,14 @@ func TestADeadLetterThatIsTooLargeStopsTheAppAndTheRecordStays(t *testing.T) {
 func TestADeadLetterTopicThatIsMissingStopsTheAppAndTheRecordStays(t *testing.T) {
 	f := newFailing(t).topics(1, "in", "sums").policy(stream.DeadLetter("bad")).start(sums)
 	f.add("a", 1).add("a", -1).add("a", 2)
-	f.stops("SEMEL-DEAD-LETTER", "topic bad", `operator "add"`, "create").want(map[string]int64{"a": 1})
+	f.stops("SEMEL-DEAD-LETTER", "topic bad", "in/0 at offset 1", "add: function", "create").want(map[string]int64{"a": 1})
 	f.topics(1, "bad").restart().processed().want(map[string]int64{"a": 3})
 }
 
 func TestARowThatIsTooLargeForItsChangelogStopsTheAppAndLosesNothing(t *testing.T) {
 	define := func(b *stream.Builder) {
-		b.Stream(failIn).GroupByKey().Aggregate("rows", func(_ string, n int64, row string, _ bool) (string, error) {
-			return strings.Repeat("x", int(n)), nil
+		b.Stream(failIn).GroupByKey().Aggregate("rows", func(_ string, n int64, _ string) string {
+			return strings.Repeat("x", int(n))
 		})
 	}
 	f := newFailing(t).topics(1, "in")

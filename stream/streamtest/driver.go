@@ -1,9 +1,12 @@
-// Package streamtest runs a topology in a test, with no broker and no
-// sleeping.
+// Package streamtest runs a topology in a test.
 //
-// A [Driver] is a whole cluster and one instance of the application in memory:
-// records travel through the real tasks, stores and commit path, and a crash
-// loses what a crash loses.
+// A [Driver] is a whole cluster and one instance of the application in memory,
+// with no broker and no sleeping: records travel through the real tasks,
+// stores and commit path, and a crash loses what a crash loses. [New] makes one
+// for a test, [Run] for an Example. Most tests need nothing else.
+//
+// A [Cluster] is an embedded broker on the network, for the few tests that run
+// a real [stream.App] from end to end, with real clients and real time.
 package streamtest
 
 import (
@@ -30,7 +33,7 @@ const appID = "app"
 // fails the test for whatever fails the topology, unless the policy dealt with
 // it.
 type Driver struct {
-	tb    testing.TB
+	tb    tester
 	w     *model.World
 	p     *model.Process
 	prog  runtime.Program
@@ -52,6 +55,11 @@ type config struct {
 // New builds the topology and starts the application. It fails the test if the
 // topology has problems.
 func New(tb testing.TB, define func(*stream.Builder), opts ...Option) *Driver {
+	tb.Helper()
+	return newDriver(tb, define, opts)
+}
+
+func newDriver(tb tester, define func(*stream.Builder), opts []Option) *Driver {
 	tb.Helper()
 	topology, err := stream.Build(define)
 	if err != nil {

@@ -40,6 +40,9 @@ func topology(app string) func(*stream.Builder) {
 	}
 }
 
+// childWorkers are the workers of each process.
+const childWorkers = 2
+
 // group is the last two digits of a key.
 func group(key string) string { return "g" + key[len(key)-2:] }
 
@@ -60,7 +63,7 @@ func runChild(ctx context.Context, c config, dir, stop string) error {
 	}
 	log = log.WithOptions(zap.IncreaseLevel(zap.InfoLevel))
 	err = stream.Run(ctx, topology(c.app), stream.Config{
-		AppID: c.app, Brokers: c.brokers, StateDir: dir, Workers: 2, Session: c.session, Logger: log,
+		AppID: c.app, Brokers: c.brokers, StateDir: dir, Workers: childWorkers, Session: c.session, Logger: log,
 		CommitInterval: 50 * time.Millisecond,
 	})
 	if err != nil {

@@ -15,6 +15,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/semelstream/semel/txn"
 )
 
 const partitions = 6
@@ -30,7 +32,7 @@ type rig struct {
 	procs  []*proc
 	sent   atomic.Int64
 	hits   map[string]int
-	counts struct{ kills, atStop, freezes, terms, exits int }
+	counts struct{ kills, atStop, freezes, fences, terms, exits int }
 }
 
 // A proc is a place for a process, with its state directory.
@@ -79,8 +81,8 @@ func runRig(ctx context.Context, c config) error {
 	if err := r.torture(ctx); err != nil {
 		return err
 	}
-	fmt.Printf("%v: %d kill -9 (%d of them at named steps), %d SIGSTOP, %d SIGTERM, %d own exits; %d records sent\n",
-		time.Since(began).Round(time.Second), r.counts.kills, r.counts.atStop, r.counts.freezes, r.counts.terms, r.counts.exits, r.sent.Load())
+	fmt.Printf("%v: %d kill -9 (%d of them at named steps), %d SIGSTOP, %d SIGTERM, %d fenced alive, %d own exits; %d records sent\n",
+		time.Since(began).Round(time.Second), r.counts.kills, r.counts.atStop, r.counts.freezes, r.counts.terms, r.counts.fences, r.counts.exits, r.sent.Load())
 	fmt.Printf("deaths at named steps: %v\n", r.hits)
 	return r.judge(ctx)
 }
@@ -195,12 +197,14 @@ func (r *rig) strike() error {
 		return nil
 	}
 	switch n := r.rand.IntN(10); {
-	case n < 6:
+	case n < 5:
 		p.cmd.Process.Kill()
 		<-p.done
 		p.cmd = nil
 		p.away = time.Now().Add(r.downtime())
 		r.counts.kills++
+	case n < 7:
+		return r.fence(p)
 	case n < 8:
 		p.cmd.Process.Signal(syscall.SIGSTOP)
 		p.cont = time.Now().Add(time.Duration(500+r.rand.IntN(9000)) * time.Millisecond)
@@ -224,6 +228,26 @@ func (r *rig) strike() error {
 		p.away = time.Now().Add(r.downtime())
 		r.counts.terms++
 	}
+	return nil
+}
+
+// fence takes the transactional ids of a living process away from it, as the
+// owner of a task does who thinks that it is dead: it must start over from what
+// is committed.
+func (r *rig) fence(p *proc) error {
+	b, err := os.ReadFile(filepath.Join(r.dir, fmt.Sprint(p.id), "instance"))
+	if err != nil {
+		return nil // it has not come that far
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	for worker := range childWorkers {
+		id := fmt.Sprintf("%s-%s-%d", r.app, strings.TrimSpace(string(b)), worker)
+		if err := txn.Fence(ctx, r.cl, id); err != nil {
+			return fmt.Errorf("fencing %s: %w", id, err)
+		}
+	}
+	r.counts.fences++
 	return nil
 }
 

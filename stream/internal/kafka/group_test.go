@@ -161,6 +161,9 @@ func TestALostMemberIsNobodyUntilItIsBack(t *testing.T) {
 		if !c.Lost || len(c.Revoked) != 6 || len(c.Assigned) != 0 {
 			t.Fatalf("%+v", c)
 		}
+		if m := g.Member(); m.ID != nobody {
+			t.Fatalf("while the loss is not done it is %+v", m)
+		}
 		if err := a.b.Commit(ctx(t), g.Member(), offs); txn.Judge(err) != txn.OutcomeRejoin {
 			t.Fatalf("a commit of a lost member: %v", err)
 		}

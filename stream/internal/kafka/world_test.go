@@ -12,6 +12,7 @@ import (
 
 	"github.com/semelstream/semel/internal/seam"
 	"github.com/semelstream/semel/txn"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/zap"
@@ -83,6 +84,13 @@ func (w world) topic(t testing.TB, b *broker, partitions int32) string {
 	name := uid("topic")
 	if err := b.Create(ctx(t), []seam.TopicSpec{{Name: name, Partitions: partitions, Replication: 1}}); err != nil {
 		t.Fatal(err)
+	}
+	if w.real {
+		t.Cleanup(func() {
+			if _, err := kadm.NewClient(b.cl).DeleteTopics(context.Background(), name); err != nil {
+				t.Log(err)
+			}
+		})
 	}
 	return name
 }
@@ -191,6 +199,7 @@ type member struct {
 	err     error
 	changed chan struct{} // closed and replaced at each change
 	hold    chan struct{} // if not nil, Done of a revocation waits for it
+	over    chan struct{} // the test is
 }
 
 func (w world) join(t testing.TB, b *broker, cfg seam.GroupConfig, hold chan struct{}) *member {
@@ -202,10 +211,10 @@ func (w world) joinPatient(t testing.TB, b *broker, cfg seam.GroupConfig, hold c
 		cfg.Session = w.session()
 	}
 	g := must[*group](t)(b.join(cfg, patience))
-	m := &member{group: g, name: cfg.Instance, tasks: map[seam.Task]bool{}, changed: make(chan struct{}), hold: hold}
+	m := &member{group: g, name: cfg.Instance, tasks: map[seam.Task]bool{}, changed: make(chan struct{}), over: make(chan struct{}), hold: hold}
 	done := make(chan struct{})
 	go func() { defer close(done); m.run() }()
-	t.Cleanup(func() { g.Close(true); <-done })
+	t.Cleanup(func() { close(m.over); g.Close(true); <-done })
 	return m
 }
 
@@ -214,7 +223,10 @@ func (m *member) run() {
 		c, err := m.Next(context.Background())
 		if err == nil && len(c.Revoked) > 0 && !c.Lost && m.hold != nil {
 			m.note(func() { m.history = append(m.history, c) })
-			<-m.hold
+			select {
+			case <-m.hold:
+			case <-m.over:
+			}
 		} else if err == nil {
 			m.note(func() { m.history = append(m.history, c) })
 		}

@@ -16,8 +16,11 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -49,18 +52,23 @@ type App struct {
 	failed  error                 // the first reason to stop
 	stop    func()                // ends the wait for changes of the membership
 	state   State
-	dropped map[dropKey]int
+	dropped map[string]int          // records left out, by reason
 	open    map[seam.Task]*state.DB // of the tasks that run
 }
 
-type dropKey struct{ task, operator, reason string }
+// A dropKey is an operator and why it left records out.
+type dropKey struct{ operator, reason string }
+
+func (k dropKey) compare(o dropKey) int {
+	return cmp.Or(cmp.Compare(k.operator, o.operator), cmp.Compare(k.reason, o.reason))
+}
 
 // New prepares an App; nothing runs yet.
 func New(env Env, prog Program, cfg Config) *App {
 	cfg.defaults()
 	return &App{
 		env: env, cfg: cfg, prog: prog, graph: prog.Graph(), log: env.Log, signal: env.Signal(),
-		state: Starting, dropped: map[dropKey]int{}, open: map[seam.Task]*state.DB{},
+		state: Starting, dropped: map[string]int{}, open: map[seam.Task]*state.DB{},
 	}
 }
 
@@ -83,8 +91,10 @@ func (a *App) Run(ctx context.Context) error {
 	running := a.startWorkers(work)
 	if err := a.join(ctx); err != nil {
 		a.fail(err)
-	} else if err := a.member(listen); err != nil {
-		a.fail(err)
+	} else if a.group != nil {
+		if err := a.member(listen); err != nil {
+			a.fail(err)
+		}
 	}
 	a.stopWorkers(work)
 	end()
@@ -155,7 +165,7 @@ func (a *App) drain(r *running) {
 	}
 }
 
-// join enters the consumer group.
+// join enters the consumer group. There is none if ctx ended before.
 func (a *App) join(ctx context.Context) error {
 	subs := make([]seam.Sub, len(a.graph.Subs))
 	for i, s := range a.graph.Subs {
@@ -230,24 +240,29 @@ func (a *App) txnID(worker int) string {
 	return fmt.Sprintf("%s%s-%d", a.txnPrefix(), a.cfg.Instance, worker)
 }
 
-// drop counts a record that was left out.
-func (a *App) drop(t seam.Task, operator, reason string) {
+// count takes over what a task left out in a transaction that committed.
+func (a *App) count(t *task) {
+	if len(t.drops) == 0 {
+		return
+	}
+	name := t.id.String()
 	a.mu.Lock()
-	a.dropped[dropKey{t.String(), operator, reason}]++
+	for k, n := range t.drops {
+		a.dropped[k.reason] += n
+	}
 	a.mu.Unlock()
 	if h := a.cfg.Hooks.Dropped; h != nil {
-		h(t.String(), operator, reason, 1)
-	}
-}
-
-// Dropped is how many records were left out for reason, by all operators.
-func (a *App) Dropped(reason string) (n int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for k, v := range a.dropped {
-		if k.reason == reason {
-			n += v
+		for _, k := range slices.SortedFunc(maps.Keys(t.drops), dropKey.compare) {
+			h(name, k.operator, k.reason, t.drops[k])
 		}
 	}
-	return n
+	clear(t.drops)
+}
+
+// Dropped is how many records were left out for reason, by all operators, in
+// transactions that committed.
+func (a *App) Dropped(reason string) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.dropped[reason]
 }

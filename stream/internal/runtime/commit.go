@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -154,7 +155,7 @@ func (t *task) logChanges() error {
 		}
 		t.Stage(sink, s.tp.Partition, key, value, ms, nil)
 		if t.tooLarge != nil {
-			return fatal{t.takeTooLarge()}
+			return fatal{t.rowTooLarge(s)}
 		}
 		s.last = t.staged[len(t.staged)-1]
 		return nil
@@ -163,6 +164,15 @@ func (t *task) logChanges() error {
 		return fmt.Errorf("task %s: writing changelogs: %w", t.id, err)
 	}
 	return nil
+}
+
+// rowTooLarge says that a row does not fit its changelog. No one record is to
+// blame, so that no policy can help.
+func (t *task) rowTooLarge(s *taskStore) error {
+	var size *Fault
+	errors.As(t.takeTooLarge(), &size)
+	return fault("TOO-LARGE", "a row is too large for its changelog", fmt.Sprintf("task %s, store %s, topic %s", t.id, s.spec.Name, s.tp.Topic),
+		size.Err, size.Do)
 }
 
 func (t *task) storeOf(p *state.Part) *taskStore {
@@ -210,6 +220,7 @@ func (w *worker) committed(offs seam.Offsets) {
 			continue
 		}
 		t.touched = false
+		w.app.count(t)
 		if t.db == nil {
 			continue
 		}

@@ -20,7 +20,8 @@ func (w *worker) obey(ctx context.Context) error {
 			return err
 		}
 	}
-	return w.closeLeaving()
+	w.closeLeaving()
+	return nil
 }
 
 // putBack keeps orders for later.
@@ -102,8 +103,7 @@ type leaving struct {
 
 // closeLeaving closes tasks that nobody works on any more, and tells whoever
 // waits for an order when all of its tasks are gone.
-func (w *worker) closeLeaving() error {
-	var failed error
+func (w *worker) closeLeaving() {
 	for _, id := range w.leavingIDs() {
 		l := w.leaving[id]
 		if l.t.busy() {
@@ -111,7 +111,7 @@ func (w *worker) closeLeaving() error {
 			continue
 		}
 		delete(w.leaving, id)
-		failed = errors.Join(failed, w.closeTask(l.t, l.order.lost))
+		w.closeTask(l.t, l.order.lost)
 	}
 	w.revoking = slices.DeleteFunc(w.revoking, func(o *order) bool {
 		for _, l := range w.leaving {
@@ -122,7 +122,6 @@ func (w *worker) closeLeaving() error {
 		w.app.finished(o)
 		return true
 	})
-	return failed
 }
 
 func (w *worker) leavingIDs() []seam.Task {
@@ -139,12 +138,13 @@ func (w *worker) hurry(t *task) {
 }
 
 // closeTask closes a task that is out of the loop and whose work is committed.
-func (w *worker) closeTask(t *task, dirty bool) error {
-	var err error
+func (w *worker) closeTask(t *task, dirty bool) {
 	if t.inst != nil {
-		err = t.inst.Close(dirty)
+		if err := t.inst.Close(dirty); err != nil {
+			w.log.Warn("closing processors", zap.Stringer("task", t.id), zap.Error(err))
+		}
 	}
-	return errors.Join(err, w.settle(t))
+	w.settle(t)
 }
 
 // detach takes a task out of the worker's loop.

@@ -2,7 +2,7 @@ package runtime
 
 import (
 	"context"
-	"fmt"
+	"errors"
 
 	"go.uber.org/zap"
 
@@ -81,10 +81,11 @@ func (w *worker) written(wb *writeBack) error {
 	return nil
 }
 
-// settle writes what is committed and closes the task's stores.
-func (w *worker) settle(t *task) error {
+// settle writes what is committed and closes the task's stores. What does not
+// get to disk is in the changelog.
+func (w *worker) settle(t *task) {
 	if t.db == nil {
-		return nil
+		return
 	}
 	var err error
 	if write := t.db.Persist(); write != nil {
@@ -92,13 +93,9 @@ func (w *worker) settle(t *task) error {
 		t.db.Persisted(write, err)
 	}
 	w.app.env.Stops.At("close")
-	if cerr := t.db.Close(); err == nil {
-		err = cerr
+	if err = errors.Join(err, t.db.Close()); err != nil {
+		w.log.Warn("stores were not closed cleanly; they will be restored from their changelogs", zap.Stringer("task", t.id), zap.Error(err))
 	}
-	if err != nil {
-		return fmt.Errorf("closing the stores of task %s: %w", t.id, err)
-	}
-	return nil
 }
 
 // purgeDue deletes processed records of repartition topics, which nobody else

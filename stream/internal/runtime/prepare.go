@@ -53,7 +53,8 @@ type preparer struct {
 	queue []*prepareJob
 	r     *changelog.Restorer
 
-	jobs []*prepareJob // begun and not ended
+	jobs   []*prepareJob // begun and not ended
+	growAt time.Time     // when to look for new partitions
 }
 
 // prepare hands a task to a preparer.
@@ -107,6 +108,7 @@ func (p *preparer) run(ctx context.Context) {
 			p.begin(ctx, jobs)
 		}
 		p.dropCanceled()
+		p.watchGrowth(ctx)
 		if len(p.jobs) == 0 {
 			p.signal.Wait(ctx, time.Second)
 			continue

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/zap"
@@ -168,16 +169,20 @@ func (t *task) deadLetter(r *kgo.Record, f *Failure, v Verdict) error {
 	}
 	if err != nil {
 		return fault("DEAD-LETTER", "a record failed and its dead-letter topic cannot be written",
-			"topic "+v.DeadLetter+", operator "+f.Operator, errors.Join(err, f), "create the topic")
+			t.whereDead(r, v), fmt.Errorf("%w; the record failed by %w", ErrNoTopic, f), "create the topic")
 	}
 	t.Stage(s, r.Partition%s.Partitions, r.Key, r.Value, r.Timestamp.UnixMilli(), append(r.Headers[:len(r.Headers):len(r.Headers)], v.Headers...))
 	if t.tooLarge != nil {
 		t.tooLarge = nil
 		return fault("DEAD-LETTER", "a record failed and is too large for its dead-letter topic",
-			"topic "+v.DeadLetter+", operator "+f.Operator, f, "raise the topic's max.message.bytes")
+			t.whereDead(r, v), f, "raise the topic's max.message.bytes")
 	}
 	t.Dropped(f.Operator, "dead letter")
 	return nil
+}
+
+func (t *task) whereDead(r *kgo.Record, v Verdict) string {
+	return fmt.Sprintf("topic %s, task %s, record %s/%d at offset %d", v.DeadLetter, t.id, r.Topic, r.Partition, r.Offset)
 }
 
 // wallTimers fires what is due by the clock.

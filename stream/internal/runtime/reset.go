@@ -41,9 +41,7 @@ func (w *worker) reset(ctx context.Context, why error) {
 	for _, o := range w.revoking {
 		w.giveUp(o) // of those whose commit failed only the stores are left
 	}
-	if err := w.closeLeaving(); err != nil {
-		w.log.Error("closing tasks", zap.Error(err))
-	}
+	w.closeLeaving()
 	w.fresh()
 	w.begun, w.produced, w.records = time.Time{}, false, 0
 	w.app.updateState()

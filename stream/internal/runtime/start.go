@@ -265,13 +265,13 @@ func (a *App) checkTopics() error {
 			return fault("NO-TOPIC", "a changelog does not exist", "topic "+name, ErrNoTopic, "see whether it was deleted while the app started")
 		}
 		policy := t.Config["cleanup.policy"]
-		if policy == "" || strings.Contains(policy, "compact") {
+		if policy == "" || policy == "compact" || strings.Contains(s.Config["cleanup.policy"], "delete") {
 			continue
 		}
-		if s.Source != nil && t.Config["retention.ms"] == "-1" {
-			continue
+		if t.Config["retention.ms"] == "-1" && (s.Source != nil || strings.Contains(policy, "compact")) {
+			continue // nothing expires
 		}
-		return fault("CHANGELOG", "a changelog is not compacted, so that rows would expire",
+		return fault("CHANGELOG", "the cleanup policy of a changelog lets rows expire",
 			fmt.Sprintf("topic %s of store %s, cleanup.policy=%s", name, s.Name, policy), ErrIncompatible,
 			"set cleanup.policy=compact on the topic")
 	}

@@ -248,3 +248,11 @@ func (s *sinks) ended() {
 	}
 	s.touched, s.add = s.touched[:0], s.add[:0]
 }
+
+// Reset drops what was staged and takes its memory back, as the end of a
+// transaction does; for tests.
+func (t *Task) Reset() {
+	t.staged = t.staged[:0]
+	t.arena.reset()
+	t.sinks.ended()
+}

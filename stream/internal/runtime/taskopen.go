@@ -29,7 +29,8 @@ type task struct {
 
 	corrupt error // found in its stores, which are not used again then
 
-	touched bool // since the last commit: positions, state or times have changed
+	touched bool            // since the last commit: positions, state or times have changed
+	drops   map[dropKey]int // records left out since the last commit
 	write   *writeBack
 	storeAt time.Time // when committed rows are to be written
 	flushAt time.Time // when they are to be flushed
@@ -79,7 +80,7 @@ func (w *worker) open(ctx context.Context, id seam.Task) error {
 func (w *worker) newTask(ctx context.Context, id seam.Task) (*task, error) {
 	a := w.app
 	sub := a.graph.Subs[id.Sub]
-	t := &task{w: w}
+	t := &task{w: w, drops: map[dropKey]int{}}
 	var db *state.DB
 	if len(sub.Stores) > 0 {
 		var err error
@@ -89,7 +90,7 @@ func (w *worker) newTask(ctx context.Context, id seam.Task) (*task, error) {
 	}
 	t.Task = newTask(TaskConfig{
 		ID: id, Sub: sub, Context: ctx, DB: db, Wall: a.env.Clock.Now, App: a.cfg.App,
-		Dropped: func(op, reason string) { a.drop(id, op, reason) },
+		Dropped: func(op, reason string) { t.drops[dropKey{op, reason}]++ },
 	}, w.sinks, w.arena)
 	for i, topic := range sub.Sources {
 		name := topic.FullName(a.cfg.App)

@@ -1,0 +1,60 @@
+package changelog
+
+import (
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/semelstream/semel/internal/assert"
+)
+
+// An Out is where a [Writer]'s records go: the open transaction.
+type Out interface {
+	// Log puts a record with these parts into the transaction. Key and value
+	// are the caller's again afterwards; a nil value stays null. The record
+	// returned has its Offset when the transaction has committed.
+	Log(tp TP, key, value []byte, ms int64) (*kgo.Record, error)
+}
+
+// A Writer logs the changes of one store's partition and knows how far its
+// changelog is when they are committed.
+//
+//	for each changed key { w.Log(out, key, value, ms) }
+//	... the transaction commits ...
+//	if next, ok := w.Committed(); ok { the store's position is next }
+//
+// After a transaction that did not commit, or of which nobody knows, the store
+// goes back to what it has stored and is restored: then comes a new Writer.
+type Writer struct {
+	tp   TP
+	last *kgo.Record // in the open transaction
+	next int64
+}
+
+// NewWriter makes a Writer of a partition of a changelog.
+func NewWriter(tp TP) *Writer { return &Writer{tp: tp} }
+
+// TP is the partition that the Writer writes.
+func (w *Writer) TP() TP { return w.tp }
+
+// Log adds a change to the open transaction; a nil value deletes. Each key is
+// logged once, with its last value. ms is the time of the row.
+func (w *Writer) Log(out Out, key, value []byte, ms int64) error {
+	r, err := out.Log(w.tp, key, value, ms)
+	if err != nil {
+		return err
+	}
+	w.last = r
+	return nil
+}
+
+// Committed is told that the transaction has committed. It returns the
+// position after the last change, where a marker follows that a restore passes
+// over, and false if there was none.
+func (w *Writer) Committed() (next int64, ok bool) {
+	if w.last == nil {
+		return 0, false
+	}
+	next, w.last = w.last.Offset+1, nil
+	assert.That(next > w.next, "changelog %s: position %d after %d", w.tp, next, w.next)
+	w.next = next
+	return next, true
+}

@@ -1,0 +1,4 @@
+// Command payments moves money between accounts, exactly once.
+package main
+
+func main() {}
