@@ -15,7 +15,6 @@ func runFloorSession(ctx context.Context, s spec, out *events) error {
 		kgo.ConsumerGroup(s.App),
 		kgo.ConsumeTopics(s.In),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-		kgo.RequireStableFetchOffsets(),
 	)...)
 	if err != nil {
 		return err

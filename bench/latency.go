@@ -63,7 +63,7 @@ func (b *bench) measureLatency(ctx context.Context, l *latencyRun) error {
 	app := b.name(l.topology)
 	in, out := app+"-in", app+"-out"
 	for _, t := range []string{in, out} {
-		if err := b.c.makeTopic(ctx, partitions, t); err != nil {
+		if err := b.c.makeTopic(ctx, t); err != nil {
 			return err
 		}
 	}

@@ -16,7 +16,6 @@ type machine struct {
 	commit, cpu, kernel, memory string
 	load                        string // when it began
 	began                       time.Time
-	disk                        string
 }
 
 func lookAround() *machine {

@@ -21,6 +21,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -98,7 +99,7 @@ func (s *settings) quick(f *flag.FlagSet) {
 // measures are what can be measured, by name.
 var measures = []string{"throughput", "latency", "recovery", "restore"}
 
-func drive(s settings, brokers, dir string, names []string) error {
+func drive(s settings, brokers, dir string, names []string) (err error) {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	if len(names) == 0 {
@@ -113,7 +114,7 @@ func drive(s settings, brokers, dir string, names []string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(state)
+	defer func() { err = errors.Join(err, os.RemoveAll(state)) }()
 	b := &bench{settings: s, dir: state, run: fmt.Sprintf("bench-%08x", rand.Uint32()), from: lookAround()}
 	if b.c, err = openCluster(ctx, brokers); err != nil {
 		return err

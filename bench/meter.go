@@ -137,7 +137,9 @@ func (m *meter) report() {
 	now := m.snap()
 	if m.profile != nil {
 		pprof.StopCPUProfile()
-		m.profile.Close()
+		if err := m.profile.Close(); err != nil {
+			m.out.warn("profiling: %v", err)
+		}
 	}
 	if err := m.heapProfile(); err != nil {
 		m.out.warn("profiling: %v", err)

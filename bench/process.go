@@ -145,7 +145,7 @@ func (p *process) result(ctx context.Context) (*result, error) {
 		p.kill()
 		return nil, errors.New("the child does not end")
 	}
-	p.in.Close()
+	_ = p.in.Close() // nobody reads it any more
 	if err := p.cmdError(); err != nil {
 		return nil, fmt.Errorf("the child failed: %w", err)
 	}
@@ -175,7 +175,7 @@ func (p *process) stop(ctx context.Context) (*result, error) {
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill() // it may have ended
 	<-p.done
-	p.in.Close()
+	_ = p.in.Close() // nobody reads it any more
 }
 
 // rows asks the child for the rows of its store.

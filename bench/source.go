@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -83,7 +82,7 @@ type loader struct {
 }
 
 func (c *cluster) newLoader(ctx context.Context, topic, unit string) (*loader, error) {
-	if err := c.makeTopic(ctx, partitions, topic); err != nil {
+	if err := c.makeTopic(ctx, topic); err != nil {
 		return nil, err
 	}
 	cl, err := kgo.NewClient(kgo.SeedBrokers(c.brokers...), kgo.DisableClientMetrics(),
@@ -176,17 +175,11 @@ func goSource(ctx context.Context, n int64) ([]string, error) {
 }
 
 func appendLines(lines []string, path string) ([]string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return lines, err
-	}
-	defer f.Close()
-	s := bufio.NewScanner(f)
-	s.Buffer(nil, 1<<20)
-	for s.Scan() {
-		if line := s.Text(); line != "" {
+	text, err := os.ReadFile(path)
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimRight(line, "\r\n"); line != "" {
 			lines = append(lines, line)
 		}
 	}
-	return lines, s.Err()
+	return lines, err
 }

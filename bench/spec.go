@@ -113,7 +113,7 @@ func (e *events) send(v event) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	fmt.Fprintf(e.out, "%s\n", b)
+	_, _ = e.out.Write(append(b, '\n')) // if the driver is gone, so are we
 }
 
 func (e *events) warn(format string, args ...any) {

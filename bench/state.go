@@ -65,7 +65,7 @@ func (b *bench) buildState(ctx context.Context) (*stateRun, error) {
 	if _, err := b.c.loadKeys(ctx, r.in, b.stateKeys, b.stateValue, inTurn(uint64(b.stateKeys))); err != nil {
 		return nil, err
 	}
-	if err := b.c.makeTopic(ctx, partitions, r.out); err != nil {
+	if err := b.c.makeTopic(ctx, r.out); err != nil {
 		return nil, err
 	}
 	var err error

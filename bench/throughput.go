@@ -152,7 +152,7 @@ func (b *bench) drain(ctx context.Context, w workload, v variant, src *source) (
 	defer cancel()
 	app := b.name(w.name)
 	out := app + "-out"
-	if err := b.c.makeTopic(ctx, partitions, out); err != nil {
+	if err := b.c.makeTopic(ctx, out); err != nil {
 		return nil, err
 	}
 	s := spec{

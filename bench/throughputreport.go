@@ -7,7 +7,7 @@ import (
 
 // scale turns what a topology processed into the units of its source: lines of
 // the word count, whose words are processed once more.
-func (s *series) scale(r *result) float64 {
+func (s *series) scale() float64 {
 	if s.variant == eos.name || s.variant == alos.name {
 		return float64(s.src.units) / float64(s.src.records)
 	}
@@ -15,15 +15,15 @@ func (s *series) scale(r *result) float64 {
 }
 
 func (s *series) rates() []float64 {
-	return s.of(func(r *result) float64 { return r.rate() * s.scale(r) })
+	return s.of(func(r *result) float64 { return r.rate() * s.scale() })
 }
 
 func (s *series) cpus() []float64 {
-	return s.of(func(r *result) float64 { return r.cpu() / s.scale(r) })
+	return s.of(func(r *result) float64 { return r.cpu() / s.scale() })
 }
 
 func (s *series) per(f func(*result) uint64) []float64 {
-	return s.of(func(r *result) float64 { return float64(f(r)) / (float64(r.Records) * s.scale(r)) })
+	return s.of(func(r *result) float64 { return float64(f(r)) / (float64(r.Records) * s.scale()) })
 }
 
 func (s *series) median(f func(*result) float64) float64 { return spreadOf(s.of(f)).Median }
@@ -35,7 +35,7 @@ func runLine(s *series, r *result, round int) string {
 		whole = "  (too few transactions: measured from the first record on)"
 	}
 	return fmt.Sprintf("%-13s %-14s round %d  %8.0f %s/s  %6.3f us CPU%s",
-		s.workload, s.variant, round+1, r.rate()*s.scale(r), s.src.unit, r.cpu()/s.scale(r), whole)
+		s.workload, s.variant, round+1, r.rate()*s.scale(), s.src.unit, r.cpu()/s.scale(), whole)
 }
 
 func throughputReport(all []*series, b *bench) string {

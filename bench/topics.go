@@ -14,7 +14,7 @@ import (
 
 // makeTopic makes a topic with the broker's default replication and waits
 // until it has leaders.
-func (c *cluster) makeTopic(ctx context.Context, partitions int32, name string) error {
+func (c *cluster) makeTopic(ctx context.Context, name string) error {
 	resp, err := c.admin.CreateTopics(ctx, partitions, -1, nil, name)
 	if err == nil {
 		err = resp.Error()
@@ -24,7 +24,7 @@ func (c *cluster) makeTopic(ctx context.Context, partitions int32, name string) 
 	}
 	return waitUntil(ctx, 10*time.Millisecond, "leaders of topic "+name, func() (bool, error) {
 		ends, err := c.admin.ListEndOffsets(ctx, name)
-		return err == nil && ends.Error() == nil && len(ends[name]) == int(partitions), nil
+		return err == nil && ends.Error() == nil && len(ends[name]) == partitions, nil
 	})
 }
 

@@ -107,11 +107,15 @@ func (w *watcher) await(ctx context.Context, what string, f func() bool) error {
 		select {
 		case <-w.news:
 		case <-ctx.Done():
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			return fmt.Errorf("waiting for %s (%d fed records and %d others came out): %w", what, w.fed, w.other, ctx.Err())
+			return w.missed(what, ctx.Err())
 		}
 	}
+}
+
+func (w *watcher) missed(what string, err error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return fmt.Errorf("waiting for %s (%d fed records and %d others came out): %w", what, w.fed, w.other, err)
 }
 
 // complete waits for all n fed records, and checks that none came twice.

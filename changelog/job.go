@@ -1,6 +1,7 @@
 package changelog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +34,7 @@ type Target interface {
 }
 
 // A Job is the restore of one partition. A nil error for Done means that the
-// target's position is at End, or past it if the topic has lost more than that.
+// target's position is End.
 type Job struct {
 	TP
 	Target Target
@@ -107,7 +108,7 @@ func (j *Job) empty(reason string) error {
 	if j.pos > 0 && j.Emptied != nil {
 		j.Emptied(reason)
 	}
-	j.pos = j.Start
+	j.pos = min(j.Start, j.End) // all up to End may be gone, and more
 	return nil
 }
 
@@ -134,7 +135,7 @@ func (j *Job) apply(b *Batch) error {
 		return fmt.Errorf("restoring %s: a batch up to %d at position %d: %w", j.TP, next, j.pos, ErrDisorder)
 	}
 	if next > j.End {
-		n, _ := slices.BinarySearchFunc(recs, j.End, func(r *kgo.Record, end int64) int { return int(r.Offset - end) })
+		n, _ := slices.BinarySearchFunc(recs, j.End, func(r *kgo.Record, end int64) int { return cmp.Compare(r.Offset, end) })
 		recs, next = recs[:n], j.End
 	}
 	if next == j.pos {

@@ -79,9 +79,10 @@ func TestARowInUseOutlivesRowsThatAreReadOnce(t *testing.T) {
 	for i := range 1000 {
 		_, _, _, err := r.s.Get(strings.Repeat("x", i%10) + string(rune('a'+i/10)))
 		must(t, err)
-		if i > 0 { // reads "hot" from the cache
-			e.gets = 0
+		if i%5 != 0 {
+			continue
 		}
+		e.gets = 0
 		_, _, _, err = r.s.Get("hot")
 		must(t, err)
 		if e.gets != 0 && i > 0 {

@@ -135,8 +135,16 @@ func (p *aggregatePort[K, V, A]) flush() error {
 		if err != nil {
 			return p.o.rowsFailed(p.node, err)
 		}
-		return p.out.change(change[K, A]{
+		mark := p.o.task.Savepoint()
+		return p.o.task.Settle(mark, p.tell(change[K, A]{
 			key: c.Key, old: c.Old, new: c.New, hasOld: c.OldOK, hasNew: c.OK, ms: c.Time, headers: headers,
-		})
+		}))
 	})
+}
+
+// tell sends one change. A panic behind it is the failure of this change alone,
+// which the policy may skip.
+func (p *aggregatePort[K, V, A]) tell(c change[K, A]) (err error) {
+	defer p.o.in.recovered(&err)
+	return p.out.change(c)
 }

@@ -82,7 +82,9 @@ func TestACountByKeyAllocatesNothing(t *testing.T) {
 	}
 	c.commit()
 	n := c.next
-	if c.push(); c.commit(); c.next != n+1000 {
+	c.push()
+	c.commit()
+	if c.next != n+1000 {
 		t.Errorf("%d changes of 1000 keys", c.next-n)
 	}
 }

@@ -78,6 +78,11 @@ func TestLatestEventTimeCountsOnlyRecordsThatWerePushed(t *testing.T) {
 	if got := task.kept["event time of texts"]; got != 50 {
 		t.Errorf("kept %d, want 50", got)
 	}
+	r.must(task.in.Push(0, encode(r, timed, rec("a", "60:", 3))))
+	r.commit()
+	if got := task.kept["event time of texts"]; got != 60 {
+		t.Errorf("kept %d, want 60", got)
+	}
 }
 
 func TestPanicInEventTimeIsTheFailureOfItsRecord(t *testing.T) {

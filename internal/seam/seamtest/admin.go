@@ -63,6 +63,19 @@ var admin = suite{
 			c.Fatalf("starts %v, it ends at 4", got)
 		}
 	}},
+	{"CommittedTopics are those of which the group has offsets, also when nobody is in it", func(c *kase) {
+		a, b := c.topic(2), c.topic(1)
+		g := c.group(seam.Sub{Topics: []string{a}, Tasks: 2}, seam.Sub{Topics: []string{b}, Tasks: 1})
+		if got := must[[]string](c)(c.Broker.CommittedTopics(c.ctx, g.Group)); len(got) != 0 {
+			c.Fatalf("a group that never was has offsets of %v", got)
+		}
+		m := c.enter(g, "a")
+		m.awaitTasks("0_0 0_1 1_0")
+		c.ok(c.Broker.Commit(c.ctx, m.Member(), seam.Offsets{{Topic: a, Partition: 1}: {At: 0, Epoch: -1}}))
+		c.equal(must[[]string](c)(c.Broker.CommittedTopics(c.ctx, g.Group)), []string{a})
+		m.Close(true)
+		c.equal(must[[]string](c)(c.Broker.CommittedTopics(c.ctx, g.Group)), []string{a})
+	}},
 	{"Since finds the first record that is not older", func(c *kase) {
 		tp := c.tp()
 		x := c.txn(c.name("txn"))

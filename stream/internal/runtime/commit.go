@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/zap"
 
 	"github.com/semelstream/semel/internal/assert"
@@ -146,25 +147,39 @@ func (t *task) logChanges() error {
 	}
 	err := t.db.Changes(func(p *state.Part, key, value []byte, ms int64) error {
 		s := t.storeOf(p)
-		if s.tp.Topic == "" || s.source != nil {
+		if s.log == nil {
 			return nil
 		}
-		sink, err := t.Sink(s.tp.Topic)
-		if err != nil {
-			return err
-		}
-		t.Stage(sink, s.tp.Partition, key, value, ms, nil)
+		err := s.log.Log(stager{t}, key, value, ms)
 		if t.tooLarge != nil {
 			return fatal{t.rowTooLarge(s)}
 		}
-		s.last = t.staged[len(t.staged)-1]
-		return nil
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("task %s: writing changelogs: %w", t.id, err)
 	}
 	return nil
 }
+
+// A stager is the way of changes into the transaction.
+type stager struct{ t *task }
+
+// Log stages a changelog record.
+func (s stager) Log(tp seam.TP, key, value []byte, ms int64) (*kgo.Record, error) {
+	sink, err := s.t.Sink(tp.Topic)
+	if err != nil {
+		return nil, err
+	}
+	s.t.Stage(sink, tp.Partition, key, value, ms, nil)
+	if s.t.tooLarge != nil {
+		return nil, errTooLarge
+	}
+	return s.t.staged[len(s.t.staged)-1], nil
+}
+
+// errTooLarge is for the changelog's writer; the task has the whole story.
+var errTooLarge = errors.New("record too large")
 
 // rowTooLarge says that a row does not fit its changelog. No one record is to
 // blame, so that no policy can help.
@@ -236,19 +251,16 @@ func (w *worker) committed(offs seam.Offsets) {
 	w.begun, w.produced, w.records = time.Time{}, false, 0
 }
 
-// moved is the store's new position in its changelog: after the last change
-// written. A marker follows there, which a restore passes over.
+// moved is the store's new position in its changelog.
 func (s *taskStore) moved(offs seam.Offsets) (int64, bool) {
 	if s.source != nil {
 		o, ok := offs[s.source.tp]
 		return o.At, ok
 	}
-	if s.last == nil {
+	if s.log == nil {
 		return 0, false
 	}
-	next := s.last.Offset + 1
-	s.last = nil
-	return next, true
+	return s.log.Committed()
 }
 
 // storeNow is a mutant.

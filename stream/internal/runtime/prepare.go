@@ -285,12 +285,23 @@ func (p *preparer) job(j *prepareJob, rs *restore, start, end int64) *changelog.
 			zap.Int64("from", s.part.Position()), zap.Int64("to", end), zap.String("reason", reason))
 	}
 	return &changelog.Job{
-		TP: s.tp, Target: target{s.part}, Start: start, End: end, Reason: reason,
+		TP: s.tp, Target: target{s.part}, Start: start, End: end,
+		Restart: func(ctx context.Context) (int64, error) { return p.startOf(ctx, s.tp) },
+		Emptied: func(why string) {
+			reason = why
+			p.app.log.Warn("restoring from the beginning", zap.Stringer("task", j.t.id), zap.String("store", s.spec.Name), zap.String("reason", why))
+		},
 		Done: func(err error) { p.restored(rs, reason, end, err) },
 		Progress: func(pr changelog.Progress) {
 			p.progress(j, s, reason, pr, false)
 		},
 	}
+}
+
+// startOf is the first offset of a changelog that is still there.
+func (p *preparer) startOf(ctx context.Context, tp seam.TP) (int64, error) {
+	starts, err := p.app.env.Broker.Starts(ctx, []seam.TP{tp})
+	return starts[tp], err
 }
 
 func (p *preparer) progress(j *prepareJob, s *taskStore, reason string, pr changelog.Progress, done bool) {
@@ -383,7 +394,9 @@ func (p *preparer) end(j *prepareJob, err error) {
 	}
 	p.jobs = slices.Delete(p.jobs, i, i+1)
 	for _, tp := range seam.SortedTPs(j.parts) {
-		p.r.Cancel(tp)
+		if p.r != nil { // there is none if it could not be opened
+			p.r.Cancel(tp)
+		}
 	}
 	if j.err == nil || err != nil {
 		j.err = err

@@ -200,25 +200,26 @@ func (a *App) note(name string, n int32) error {
 // makeTopics creates repartition topics and changelogs that do not exist.
 func (a *App) makeTopics(ctx context.Context) error {
 	var specs []seam.TopicSpec
-	add := func(name string, n int32, config map[string]string) error {
-		if err := a.note(name, n); err != nil {
+	add := func(spec seam.TopicSpec) error {
+		if err := a.note(spec.Name, spec.Partitions); err != nil {
 			return err
 		}
-		if _, ok := a.topics[name]; !ok {
-			specs = append(specs, seam.TopicSpec{Name: name, Partitions: n, Replication: a.cfg.Replication, Config: config})
+		if _, ok := a.topics[spec.Name]; !ok {
+			specs = append(specs, spec)
 		}
 		return nil
 	}
 	for _, t := range a.graph.Topics {
 		if t.Internal && t.Source {
-			if err := add(t.FullName(a.cfg.App), a.counts[t], repartitionConfig()); err != nil {
+			spec := seam.TopicSpec{Name: t.FullName(a.cfg.App), Partitions: a.counts[t], Replication: a.cfg.Replication, Config: repartitionConfig()}
+			if err := add(spec); err != nil {
 				return err
 			}
 		}
 	}
 	for _, s := range a.graph.Stores {
 		if !s.NoChangelog && s.Source == nil {
-			if err := add(s.ChangelogName(a.cfg.App), a.tasks[s.Sub], changelog.Config(s.Config)); err != nil {
+			if err := add(a.changelogSpec(s)); err != nil {
 				return err
 			}
 		}
@@ -234,6 +235,10 @@ func (a *App) makeTopics(ctx context.Context) error {
 		return fmt.Errorf("creating internal topics (%s): %w", specNames(specs), err)
 	}
 	return a.describeTopics(ctx)
+}
+
+func (a *App) changelogSpec(s *graph.Store) seam.TopicSpec {
+	return changelog.Spec(a.cfg.App, s.Name, a.tasks[s.Sub], a.cfg.Replication, s.Config)
 }
 
 func specNames(specs []seam.TopicSpec) string {
@@ -264,16 +269,15 @@ func (a *App) checkTopics() error {
 		if !ok {
 			return fault("NO-TOPIC", "a changelog does not exist", "topic "+name, ErrNoTopic, "see whether it was deleted while the app started")
 		}
-		policy := t.Config["cleanup.policy"]
-		if policy == "" || policy == "compact" || strings.Contains(s.Config["cleanup.policy"], "delete") {
-			continue
+		spec := a.changelogSpec(s)
+		if s.Source != nil { // the topic's partitions are its own
+			spec.Name, spec.Partitions = name, t.Partitions
 		}
-		if t.Config["retention.ms"] == "-1" && (s.Source != nil || strings.Contains(policy, "compact")) {
-			continue // nothing expires
+		if changelog.Validate(spec, t) != nil {
+			return fault("CHANGELOG", "the cleanup policy of a changelog lets rows expire",
+				fmt.Sprintf("topic %s of store %s, cleanup.policy=%s", name, s.Name, t.Config["cleanup.policy"]), ErrIncompatible,
+				"set cleanup.policy=compact on the topic")
 		}
-		return fault("CHANGELOG", "the cleanup policy of a changelog lets rows expire",
-			fmt.Sprintf("topic %s of store %s, cleanup.policy=%s", name, s.Name, policy), ErrIncompatible,
-			"set cleanup.policy=compact on the topic")
 	}
 	return nil
 }

@@ -32,7 +32,8 @@ type Task struct {
 	wall       func() time.Time
 	now        *kgo.Record // the record at hand; nil in timers, Flush and Open
 	commitSoon bool
-	tooLarge   error // what was staged does not fit its topic
+	decide     func(error) error // the policy for failures without a record; nil returns them
+	tooLarge   error             // what was staged does not fit its topic
 	dropped    func(operator, reason string)
 }
 
@@ -147,6 +148,27 @@ func (t *Task) Process(in Instance, i int, r *kgo.Record, ms int64) error {
 		t.undo(mark)
 	}
 	return err
+}
+
+// Savepoint and Settle are for what an instance sends at a Flush, where there
+// is no record at hand: Settle takes back what failed since the savepoint and
+// asks the policy. It returns nil if the task goes on without it.
+func (t *Task) Savepoint() int { return t.mark() }
+
+// Settle ends what began with Savepoint and failed with err, if it failed.
+func (t *Task) Settle(mark int, err error) error {
+	if err == nil && t.tooLarge != nil {
+		err = t.takeTooLarge()
+	}
+	if err == nil {
+		return nil
+	}
+	t.tooLarge = nil
+	t.undo(mark)
+	if t.decide == nil {
+		return err
+	}
+	return t.decide(err)
 }
 
 // mark is where undo goes back to.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/zap"
 
+	"github.com/semelstream/semel/changelog"
 	"github.com/semelstream/semel/internal/seam"
 	"github.com/semelstream/semel/state"
 	"github.com/semelstream/semel/stream/internal/graph"
@@ -40,9 +40,9 @@ type task struct {
 type taskStore struct {
 	spec   *graph.Store
 	part   *state.Part
-	tp     seam.TP     // the changelog partition; no topic if there is none
-	last   *kgo.Record // the last change written in the open transaction
-	source *input      // if the changelog is an input of the task
+	tp     seam.TP           // the changelog partition; no topic if there is none
+	log    *changelog.Writer // of its own changelog
+	source *input            // if the changelog is an input of the task
 }
 
 func (t *task) queued() (n int) {
@@ -92,6 +92,7 @@ func (w *worker) newTask(ctx context.Context, id seam.Task) (*task, error) {
 		ID: id, Sub: sub, Context: ctx, DB: db, Wall: a.env.Clock.Now, App: a.cfg.App,
 		Dropped: func(op, reason string) { t.drops[dropKey{op, reason}]++ },
 	}, w.sinks, w.arena)
+	t.decide = func(err error) error { return t.failed(nil, err) }
 	for i, topic := range sub.Sources {
 		name := topic.FullName(a.cfg.App)
 		if id.Partition < a.partitions(name) {
@@ -102,6 +103,9 @@ func (w *worker) newTask(ctx context.Context, id seam.Task) (*task, error) {
 		ts := &taskStore{spec: s, part: db.Part(s.Name)}
 		if !s.NoChangelog {
 			ts.tp = seam.TP{Topic: s.ChangelogName(a.cfg.App), Partition: id.Partition}
+		}
+		if s.Source == nil && !s.NoChangelog {
+			ts.log = changelog.NewWriter(ts.tp)
 		}
 		if s.Source != nil {
 			for _, in := range t.inputs {
