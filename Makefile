@@ -23,15 +23,18 @@ BENCH_KAFKA := SEMEL_KAFKA_HEAP=1g SEMEL_KAFKA_JVM=' ' $(WITH_KAFKA)
 RACE := $(if $(shell command -v $${CC:-cc}),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-kafka test test-kafka sim crash mutants bench lint fmt
+.PHONY: help demo demo-payments demo-kafka test test-kafka sim crash mutants bench bench-embedded lint fmt
 
 help: ## list these targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 | \2/p' $(firstword $(MAKEFILE_LIST)) | while IFS='|' read -r t d; do printf '%-18s %s\n' "$$t" "$$d"; done
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 | \2/p' $(firstword $(MAKEFILE_LIST)) | while IFS='|' read -r t d; do printf '%-22s %s\n' "$$t" "$$d"; done
 
 demo: ## count words, crash and go on, with no Kafka: a broker in memory
 	go run ./examples/wordcount -demo
 
-demo-kafka: ## the same on a real Kafka
+demo-payments: ## move money, crash and go on, then look for every cent; no Kafka either
+	go run ./examples/payments -demo
+
+demo-kafka: ## the word count on a real Kafka
 	$(WITH_KAFKA) sh -c 'go run ./examples/wordcount -demo -brokers "$$KAFKA_ADDR"'
 
 test: ## everything that needs no server, with the race detector
@@ -51,8 +54,11 @@ crash: ## kill -9 an application on a real Kafka and check each record, KILLS=10
 mutants: ## deliberate faults of the runtime, on a real Kafka: the checker must find each
 	$(WITH_KAFKA) scripts/mutants
 
-bench: ## what exactly-once costs, on a real Kafka
-	$(BENCH_KAFKA) go run ./bench/...
+bench: ## what exactly-once costs, on a real Kafka, about an hour; BENCH='-quick latency'
+	$(BENCH_KAFKA) go run ./bench -out=bench/results $(BENCH)
+
+bench-embedded: ## the same on the embedded broker
+	env -u KAFKA_ADDR go run ./bench -out=bench/results $(BENCH)
 
 lint: ## vet, golangci-lint, shell scripts, house checks
 	scripts/lint

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -16,11 +17,21 @@ import (
 // compressed, and waits as long for its batch.
 func clientOptions(s spec) []kgo.Opt {
 	return []kgo.Opt{
-		kgo.ProducerBatchCompression(kgo.NoCompression()),
+		kgo.WithCompressor(uncompressed{}),
 		kgo.ProducerLinger(s.Linger),
 		kgo.MaxBufferedRecords(1 << 20),
 		kgo.DisableClientMetrics(),
 	}
+}
+
+// uncompressed is a compressor that leaves batches alone. The options of an app
+// are shared by clients that it makes at the same time, and those of
+// kgo.ProducerBatchCompression are a slice that each of them writes to.
+type uncompressed struct{}
+
+// Compress implements kgo.Compressor; nil is "as it was".
+func (uncompressed) Compress(*bytes.Buffer, []byte, ...kgo.CompressFlag) ([]byte, kgo.CompressionCodecType) {
+	return nil, kgo.CodecNone
 }
 
 // runApp runs a topology until all records are committed or ctx ends.

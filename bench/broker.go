@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -70,7 +71,7 @@ func (c *cluster) describe(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if c.embedded != nil {
-		return "embedded (kfake), one broker in a process of its own", nil
+		return "embedded (kfake), one broker in a process of its own on this machine", nil
 	}
 	versions, err := c.admin.ApiVersions(ctx)
 	if err != nil {
@@ -80,7 +81,16 @@ func (c *cluster) describe(ctx context.Context) (string, error) {
 	for _, v := range versions {
 		guess = v.VersionGuess()
 	}
-	return fmt.Sprintf("Apache Kafka %s, brokers: %d", guess, len(meta.Brokers)), nil
+	return fmt.Sprintf("Apache Kafka %s, brokers: %d, %s", guess, len(meta.Brokers), c.place()), nil
+}
+
+// place says whether broker and application share a machine.
+func (c *cluster) place() string {
+	host, _, err := net.SplitHostPort(c.brokers[0])
+	if ip := net.ParseIP(host); err == nil && (host == "localhost" || ip != nil && ip.IsLoopback()) {
+		return "on this machine"
+	}
+	return "reached over the network"
 }
 
 func (c *cluster) close() {

@@ -96,7 +96,7 @@ func (m *machine) header(b *bench, what string) string {
 	line("cpu", "%s", m.cpu)
 	line("memory", "%s", m.memory)
 	line("kernel", "%s", m.kernel)
-	line("broker", "%s; on the same machine unless said", b.c.kind)
+	line("broker", "%s", b.c.kind)
 	line("load", "%s at the start, %s at the end (1, 5, 15 minutes)", m.load, loadAverage())
 	return t.String()
 }

@@ -144,6 +144,9 @@ func (b *bench) measure(ctx context.Context, names []string) error {
 
 // cleanUp deletes topics, even after an interrupt.
 func (b *bench) cleanUp() {
+	if b.c.embedded != nil {
+		return // all of it goes with the broker
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	if err := b.c.cleanUp(ctx, b.run); err != nil {

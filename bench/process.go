@@ -58,6 +58,9 @@ func (p *process) watch(out io.Reader) {
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			e = event{Kind: eventWarning, At: time.Now(), Text: "not an event: " + err.Error()}
 		}
+		if e.Kind == eventWarning {
+			fmt.Fprintf(os.Stderr, "bench: %s %s: %s\n", p.s.Kind, p.s.App, e.Text)
+		}
 		p.mu.Lock()
 		p.events = append(p.events, e)
 		p.mu.Unlock()
@@ -148,11 +151,6 @@ func (p *process) result(ctx context.Context) (*result, error) {
 	_ = p.in.Close() // nobody reads it any more
 	if err := p.cmdError(); err != nil {
 		return nil, fmt.Errorf("the child failed: %w", err)
-	}
-	for _, e := range p.all() {
-		if e.Kind == eventWarning {
-			fmt.Fprintln(os.Stderr, "bench:", p.s.Kind, p.s.Topology+":", e.Text)
-		}
 	}
 	return e.Result, nil
 }

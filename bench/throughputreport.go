@@ -42,7 +42,8 @@ func throughputReport(all []*series, b *bench) string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "A loaded topic of %d partitions (16-byte keys, %d-byte values; words: lines of Go's source) is drained\n"+
 		"by a child process: %d rounds, alternating. Rate and costs from a quarter of the records until all are\n"+
-		"committed; per record, for words per line. Median [min..max]. Every output was checked.\n"+
+		"committed; per record, for words per line. Median [min..max]. Every output was checked. The last transaction\n"+
+		"waits for its interval, which the floor has not.\n"+
 		"workers %d, commit interval %v, no compression, linger 5ms\n\n", partitions, b.valueSize, b.pairs, b.workers, b.commit)
 	t.WriteString(rateTable(all).String() + "\n")
 	t.WriteString(commitTable(all).String() + "\n")

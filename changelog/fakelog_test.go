@@ -75,15 +75,15 @@ func word(tp seam.TP, offset int64, w string) *kgo.Record {
 	return r
 }
 
-// rows are what a restore up to end must give, in the form of rows.String.
-func (l *fakeLog) rows(end int64) string {
+// fold is what the offsets from up to end come to.
+func (l *fakeLog) fold(from, end int64) rows {
 	m := rows{}
-	for i := l.start; i < end; i++ {
+	for i := from; i < end; i++ {
 		if w := l.words[i]; w != "_" && w != "commit" && w != "abort" && l.fate(int(i)) == "commit" {
-			m.put(word(seam.TP{}, i, w))
+			m.put(word(tp0, i, w))
 		}
 	}
-	return m.String()
+	return m
 }
 
 // A fakeSource reads fakeLogs as a Source should.

@@ -120,7 +120,8 @@ func TestCorruptionFoundAtARecordMovesTheStateAsideAndGoesOn(t *testing.T) {
 			f.wrap = nil // what comes in its place is sound
 			return bad{e, &on}
 		}
-		f.restart().until("it runs", func() bool { return f.app.State() == runtime.Running })
+		former := f.app
+		f.restart().until("it runs", func() bool { return f.app != former && f.app.State() == runtime.Running })
 		on = true
 		f.add("a", 2).processed().want(map[string]int64{"a": 3})
 		if len(f.quar) != 1 || f.quar[0] != "0_0" {

@@ -400,7 +400,7 @@ func TestALimitBelowAnyRecordIsNoLimitlessTopic(t *testing.T) {
 	f := newFailing(t).topics(1, "in")
 	f.w.CreateTopic("texts", 1, map[string]string{"max.message.bytes": "100"})
 	f.start(lengthen).add("a", 50)
-	f.stops("SEMEL-TOO-LARGE", "topic texts")
+	f.stops("SEMEL-TOO-LARGE", "topic texts", "in/0 at offset 0")
 }
 
 func TestADeadLetterThatIsTooLargeStopsTheAppAndTheRecordStays(t *testing.T) {

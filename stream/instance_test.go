@@ -209,6 +209,22 @@ func TestTimersFireInOrderOnceEach(t *testing.T) {
 	}
 }
 
+func TestATimerCancelledByOneBeforeItDoesNotFire(t *testing.T) {
+	fired := 0
+	r := newRig(t, func(b *Builder) {
+		hang(b.Stream(texts), "p", func(o *opener, n *graph.Node) (port[string, string], error) {
+			later := newTimer(Schedule{Every: time.Second, From: time.UnixMilli(5)}, 0, func(int64) error { fired++; return nil })
+			o.addTimer(n, later)
+			o.addTimer(n, newTimer(Schedule{Every: time.Second}, 0, func(int64) error { later.cancelled = true; return nil }))
+			return ignore, nil
+		})
+	})
+	send(r, texts, rec("a", "v", 20)) // both are due
+	if fired != 0 {
+		t.Error("a cancelled timer fired")
+	}
+}
+
 func TestAFailedTimerIsTheOperators(t *testing.T) {
 	for name, f := range map[string]func(int64) error{
 		"an error": func(int64) error { return errors.New("bad") },

@@ -76,7 +76,7 @@ func TestPartitionOutOfRangeIsTheRecordsFailure(t *testing.T) {
 		wild := out.PartitionBy(func(Record[string, string], int) int { return p })
 		r := newRigOf(t, func(b *Builder) { b.Stream(texts).To(wild, Name("to")) }, map[string]int32{"out": 3})
 		err := feed(r, texts, rec("a", "v", 1))
-		if f, ok := err.(*runtime.Failure); !ok || f.Op != runtime.OpFunction || f.Operator != "to" {
+		if f, ok := err.(*runtime.Failure); !ok || f.Op != runtime.OpFunction || f.Operator != "to" || !strings.Contains(err.Error(), "chose partition") {
 			t.Errorf("partition %d: failed with %v", p, err)
 		}
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/semelstream/semel/codec"
 	"github.com/semelstream/semel/stream"
 )
@@ -78,7 +80,14 @@ func Topology(b *stream.Builder) {
 	k.refused.Stream().To(Refused)
 }
 
+var errDeposit = errors.New("a deposit must bring something")
+
+// deposit adds to an account. What is no deposit is the failure of its record,
+// about which Config.OnError decides.
 func (k *book) deposit(c *entries, r stream.Record[string, Deposit]) error {
+	if r.Value.Cents <= 0 {
+		return errDeposit
+	}
 	if again, err := k.isAgain(c, r.Key, r.Value.ID, r.Time.UnixMilli()); again || err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/semelstream/semel/examples/internal/demo"
 	"github.com/semelstream/semel/stream"
 )
 
@@ -29,7 +30,7 @@ func main() {
 		workers  = flag.Int("workers", 2, "goroutines that process")
 		interval = flag.Duration("commit", 100*time.Millisecond, "longest time between commits")
 		verbose  = flag.Bool("v", false, "log what happens")
-		demo     = flag.Bool("demo", false, "count a text in processes that are killed on the way, and check the result")
+		prove    = flag.Bool("demo", false, "count a text in processes that are killed on the way, and check the result")
 		in       = flag.String("in", "", "demo: the text, a file or - for standard input; default is the source of Go's standard library")
 		kills    = flag.Int("kills", 3, "demo: how many times a process is killed")
 		stats    = flag.Bool("stats", false, "report counters on standard output, for -demo")
@@ -39,7 +40,7 @@ func main() {
 	defer stop()
 	var err error
 	switch {
-	case *demo:
+	case *prove:
 		err = runDemo(ctx, demoConfig{brokers: *brokers, in: *in, kills: *kills})
 	case *brokers == "":
 		err = fmt.Errorf("-brokers is missing: give the address of a Kafka cluster, or -demo")
@@ -51,7 +52,7 @@ func main() {
 			cfg.Logger, _ = zap.NewDevelopment()
 		}
 		if *stats {
-			cfg.Hooks = append(cfg.Hooks, newReporter(os.Stdout))
+			cfg.Hooks = append(cfg.Hooks, demo.NewReporter(os.Stdout))
 		}
 		err = stream.Run(ctx, Topology, cfg)
 	}

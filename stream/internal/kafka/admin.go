@@ -60,11 +60,21 @@ func (a *admin) again(ctx context.Context, what string, step func() error) error
 	}
 }
 
+// complainLater is for a step that is repeated elsewhere: it says so, once,
+// unless stop is called before.
+func (a *admin) complainLater(what string) (stop func()) {
+	t := time.AfterFunc(complainAfter, func() {
+		a.log.Warn("the cluster does not answer; still trying", zap.String("step", what), zap.Strings("brokers", a.cfg.Brokers))
+	})
+	return func() { t.Stop() }
+}
+
 // Check refuses clusters on which exactly-once does not hold.
 func (a *admin) Check(ctx context.Context) error {
 	if a.cfg.AtLeastOnce {
 		return nil
 	}
+	defer a.complainLater("asking for the cluster's features")()
 	err := txn.CheckCluster(ctx, a.cl)
 	if err != nil && a.cfg.AllowTransactionV1 && ctx.Err() == nil && txn.Judge(err) == txn.OutcomeFatal {
 		a.log.Warn("going on although the cluster is not fit, as configured", zap.Error(err))

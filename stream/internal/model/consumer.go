@@ -110,12 +110,13 @@ func (c *consumer) Poll(ctx context.Context, max int, wait time.Duration) ([]sea
 		if c.l.w.broker.now >= until {
 			return nil, nil
 		}
-		c.park(ctx, until)
+		c.park(ctx, until, wait <= 0)
 	}
 }
 
-// park waits until there may be something to read.
-func (c *consumer) park(ctx context.Context, until int64) {
+// park waits until there may be something to read. A poll that only looks is
+// busy: its worker has something else to do.
+func (c *consumer) park(ctx context.Context, until int64, busy bool) {
 	w := c.l.w
 	if slices.ContainsFunc(c.at, func(p position) bool { return w.broker.more(p.TP, p.next) }) {
 		return // it came while the last answer was on its way
@@ -126,7 +127,7 @@ func (c *consumer) park(ctx context.Context, until int64) {
 		c.parked = nil
 		w.polls = slices.DeleteFunc(w.polls, func(o *consumer) bool { return o == c })
 	}()
-	w.wait(ctx, until, false, "poll")
+	w.wait(ctx, until, busy, "poll")
 }
 
 // changed wakes those who wait for tp.

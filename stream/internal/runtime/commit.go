@@ -95,7 +95,11 @@ func (w *worker) end(ctx context.Context, m seam.Member, offs seam.Offsets) erro
 	if mutant == storeBeforeEnd {
 		w.storeNow(offs)
 	}
-	if err := w.txn.End(ctx, true); err != nil && mutant != guessOutcome {
+	if err := w.txn.End(ctx, true); err != nil {
+		if mutant == guessOutcome {
+			w.storeNow(offs)
+			return nil
+		}
 		return fmt.Errorf("the outcome of the commit is unknown: %w", err)
 	}
 	return nil
@@ -145,6 +149,8 @@ func (t *task) logChanges() error {
 	if t.db == nil {
 		return nil
 	}
+	t.db.Lock()
+	defer t.db.Unlock()
 	err := t.db.Changes(func(p *state.Part, key, value []byte, ms int64) error {
 		s := t.storeOf(p)
 		if s.log == nil {

@@ -88,10 +88,12 @@ func (w *worker) settle(t *task) {
 		return
 	}
 	var err error
+	t.db.Lock()
 	if write := t.db.Persist(); write != nil {
 		err = write.Commit()
 		t.db.Persisted(write, err)
 	}
+	t.db.Unlock()
 	w.app.env.Stops.At("close")
 	if err = errors.Join(err, t.db.Close()); err != nil {
 		w.log.Warn("stores were not closed cleanly; they will be restored from their changelogs", zap.Stringer("task", t.id), zap.Error(err))

@@ -50,7 +50,10 @@ func (w *worker) reset(ctx context.Context, why error) {
 // rewind takes a task's stores back to what is on disk and keeps them open for
 // the next session.
 func (w *worker) rewind(t *task) {
-	if err := t.db.Rewind(); err != nil {
+	t.db.Lock()
+	err := t.db.Rewind()
+	t.db.Unlock()
+	if err != nil {
 		w.log.Error("stores could not be taken back; they will be opened anew", zap.Stringer("task", t.id), zap.Error(err))
 		t.db.Close()
 		return

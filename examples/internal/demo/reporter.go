@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"fmt"
@@ -9,19 +9,20 @@ import (
 	"github.com/semelstream/semel/stream"
 )
 
-// A reporter writes what its process did, a line each time something changed:
+// A Reporter writes what its process did, a line each time something changed:
 //
 //	transactions aborted records restores
-type reporter struct {
+type Reporter struct {
 	mu                               sync.Mutex
 	out                              io.Writer
 	commits, aborts, records, stores int
 }
 
-func newReporter(out io.Writer) *reporter { return &reporter{out: out} }
+// NewReporter returns a Reporter that writes to out.
+func NewReporter(out io.Writer) *Reporter { return &Reporter{out: out} }
 
 // OnTransaction implements [stream.HookTransaction].
-func (r *reporter) OnTransaction(_, records int, _ time.Duration, err error) {
+func (r *Reporter) OnTransaction(_, records int, _ time.Duration, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
@@ -34,7 +35,7 @@ func (r *reporter) OnTransaction(_, records int, _ time.Duration, err error) {
 }
 
 // OnRestore implements [stream.HookRestore].
-func (r *reporter) OnRestore(s stream.Restore) {
+func (r *Reporter) OnRestore(s stream.Restore) {
 	if !s.Done {
 		return
 	}
@@ -44,6 +45,6 @@ func (r *reporter) OnRestore(s stream.Restore) {
 	r.print()
 }
 
-func (r *reporter) print() {
+func (r *Reporter) print() {
 	fmt.Fprintln(r.out, r.commits, r.aborts, r.records, r.stores)
 }
