@@ -56,6 +56,9 @@ func aggregate[K, V, A any](g Grouped[K, V], kind, store string, opts []Aggregat
 		if err != nil {
 			return nil, err
 		}
+		if set.keyCodec == nil && s.n.key != nil { // encoded as the source has it
+			o.touchAhead(node, kv.Touch)
+		}
 		p := &aggregatePort[K, V, A]{o: o, node: node, kv: kv, f: f, out: out, each: set.emitEach}
 		if !p.each {
 			p.headers.key = kept.key

@@ -63,7 +63,7 @@ func TestNoErrorOrLogLineHasAKeyAValueOrAHeader(t *testing.T) {
 						GroupByKey().Reduce("last", func(_, o order) order { return o }).To(out)
 				})
 				f.put("in", []byte(secret+"-key"), value, kgo.RecordHeader{Key: "h", Value: []byte(secret)})
-				if policy == nil || name == "no dead letter" || what == "large" {
+				if policy == nil || name == "no dead letter" || what == "large" && name != "skip" {
 					f.until("it stops", func() bool { return !f.p.Alive() })
 					if text := fmt.Sprintf("%v %+v", f.p.Err(), f.p.Err()); strings.Contains(text, secret) {
 						t.Errorf("policy %s: the error has a secret: %v", name, f.p.Err())

@@ -19,6 +19,8 @@ type instance struct {
 	sources []sourcePort // by index in Sub.Sources
 	flushes []flush      // in topological order
 	closers []func() error
+	touches [][]func(keys [][]byte) // by source
+	keys    [][]byte                // scratch of Touch
 	times   []keptTime
 	timers  []setTimer
 	o       *opener
@@ -190,4 +192,18 @@ func (in *instance) Close(dirty bool) error {
 func (in *instance) closeOne(f func() error) (err error) {
 	defer in.recovered(&err)
 	return f()
+}
+
+// Touch implements runtime.Instance.
+func (in *instance) Touch(i int, recs []*kgo.Record) {
+	if i >= len(in.touches) || len(in.touches[i]) == 0 {
+		return
+	}
+	in.keys = in.keys[:0]
+	for _, r := range recs {
+		in.keys = append(in.keys, r.Key)
+	}
+	for _, touch := range in.touches[i] {
+		touch(in.keys)
+	}
 }

@@ -1,6 +1,8 @@
 package stream
 
 import (
+	"slices"
+
 	"github.com/semelstream/semel/internal/assert"
 	"github.com/semelstream/semel/stream/internal/graph"
 	"github.com/semelstream/semel/stream/internal/runtime"
@@ -36,6 +38,19 @@ func (o *opener) name(n *graph.Node) string { return n.Name }
 // onFlush has f called before each commit, after what comes before n.
 func (o *opener) onFlush(n *graph.Node, f func() error) {
 	o.in.flushes = append(o.in.flushes, flush{n, o.pos[n.ID], f})
+}
+
+// touchAhead has touch called with the encoded keys of records that are about
+// to come, so that the rows of many are brought into the processor's cache at
+// the same time. It is for stores whose keys are those of the sources before n.
+func (o *opener) touchAhead(n *graph.Node, touch func(keys [][]byte)) {
+	for _, topic := range graph.SourcesOf(n) {
+		i := slices.Index(o.task.Sub().Sources, topic)
+		for len(o.in.touches) <= i {
+			o.in.touches = append(o.in.touches, nil)
+		}
+		o.in.touches[i] = append(o.in.touches[i], touch)
+	}
 }
 
 // onClose has f called when the instance ends.

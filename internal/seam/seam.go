@@ -325,5 +325,6 @@ type Env struct {
 }
 
 // TestStops are the stops of every App that this process runs. It is nil but
-// in the child processes of crash tests, which set it before the first App.
+// in the child processes of crash tests and benchmarks, which set it before
+// the first App.
 var TestStops Stops

@@ -1,6 +1,9 @@
 package streamtest_test
 
 import (
+	"fmt"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,3 +55,63 @@ func TestClusterReturnsEachRecordOnceAndKeepsThoseNotAskedFor(t *testing.T) {
 		t.Errorf("header %q, time %v", h, first[0].Time)
 	}
 }
+
+func TestAppThatStopsFailsTheTestThatWaitsForIt(t *testing.T) {
+	tb := &failingTB{TB: t}
+	tb.run(func() {
+		c := streamtest.NewCluster(tb)
+		copies := lines.Named("copies")
+		c.CreateTopics(1, lines.Name, copies.Name)
+		c.Start(func(b *stream.Builder) {
+			b.Stream(lines).MapValues(func(string) string { panic("oops") }).To(copies)
+		}, stream.Config{})
+		c.Put(lines, "a", "x")
+		c.Await(copies, 1)
+		t.Error("Await came back")
+	})
+	if len(tb.failures) != 2 {
+		t.Fatalf("failures %q, want one of Await and one at the end of the test", tb.failures)
+	}
+	for _, f := range tb.failures {
+		if !strings.Contains(f, "the application stopped") || !strings.Contains(f, "oops") {
+			t.Errorf("failure %q does not say why", f)
+		}
+	}
+}
+
+func TestClusterNamesTheTopicThatIsMissing(t *testing.T) {
+	tb := &failingTB{TB: t}
+	tb.run(func() { streamtest.NewCluster(tb).Put(lines, "a", "x") })
+	if len(tb.failures) != 1 || !strings.Contains(tb.failures[0], `no topic "lines"`) {
+		t.Errorf("failures %q", tb.failures)
+	}
+}
+
+// A failingTB is a test that may fail.
+type failingTB struct {
+	testing.TB
+	failures []string
+	cleanups []func()
+}
+
+// run runs a test to its end, clean-ups included.
+func (tb *failingTB) run(test func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		test()
+	}()
+	<-done
+	for len(tb.cleanups) > 0 {
+		f := tb.cleanups[len(tb.cleanups)-1]
+		tb.cleanups = tb.cleanups[:len(tb.cleanups)-1]
+		f()
+	}
+}
+
+func (tb *failingTB) Cleanup(f func()) { tb.cleanups = append(tb.cleanups, f) }
+func (tb *failingTB) Errorf(form string, a ...any) {
+	tb.failures = append(tb.failures, fmt.Sprintf(form, a...))
+}
+func (tb *failingTB) Fatalf(form string, a ...any) { tb.Errorf(form, a...); runtime.Goexit() }
+func (tb *failingTB) Fatal(a ...any)               { tb.Fatalf("%s", fmt.Sprint(a...)) }

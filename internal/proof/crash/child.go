@@ -4,17 +4,20 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/zap"
 
 	"github.com/semelstream/semel/codec"
 	"github.com/semelstream/semel/internal/seam"
 	"github.com/semelstream/semel/stream"
+	"github.com/semelstream/semel/txn"
 )
 
 // The application counts the records of each key, sends each count with the
@@ -55,7 +58,11 @@ func runChild(ctx context.Context, c config, dir, stop string) error {
 		if err != nil {
 			return err
 		}
-		dieAt(name, int64(left))
+		if at, ok := strings.CutPrefix(name, fenceAt); ok {
+			atStop(at, int64(left), func() { fenceSelf(c, dir) })
+		} else {
+			atStop(name, int64(left), die)
+		}
 	}
 	log, err := zap.NewDevelopmentConfig().Build()
 	if err != nil {
@@ -72,15 +79,53 @@ func runChild(ctx context.Context, c config, dir, stop string) error {
 	return err
 }
 
-// dieAt is kill -9 of this process, by itself, at the n-th time it comes to
-// the stop.
-func dieAt(name string, n int64) {
+// atStop does something the n-th time that the process comes to the stop.
+func atStop(name string, n int64, do func()) {
 	var seen atomic.Int64
 	seam.TestStops = func(point string) {
 		if point == name && seen.Add(1) == n {
-			fmt.Fprintf(os.Stderr, "dies at %s\n", point)
-			syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {}
+			fmt.Fprintf(os.Stderr, "stop %s\n", point)
+			do()
 		}
 	}
+}
+
+// die is kill -9 of this process, by itself.
+func die() {
+	syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {}
+}
+
+// fenceAt before a stop's name has the process lose its transactional ids
+// there, as to somebody who took it for dead, and live on.
+const fenceAt = "fence@"
+
+func fenceSelf(c config, dir string) {
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.brokers...))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "fencing:", err)
+		return
+	}
+	defer cl.Close()
+	if err := fenceIDs(cl, c.app, dir); err != nil {
+		fmt.Fprintln(os.Stderr, "fencing:", err)
+	}
+}
+
+// fenceIDs takes away the transactional ids of the instance whose state is in
+// dir.
+func fenceIDs(cl *kgo.Client, app, dir string) error {
+	b, err := os.ReadFile(filepath.Join(dir, "instance"))
+	if err != nil {
+		return nil // it has not come that far
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	for worker := range childWorkers {
+		id := fmt.Sprintf("%s-%s-%d", app, strings.TrimSpace(string(b)), worker)
+		if err := txn.Fence(ctx, cl, id); err != nil {
+			return fmt.Errorf("fencing %s: %w", id, err)
+		}
+	}
+	return nil
 }

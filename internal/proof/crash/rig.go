@@ -15,8 +15,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
-
-	"github.com/semelstream/semel/txn"
 )
 
 const partitions = 6
@@ -182,6 +180,9 @@ func (r *rig) nextStop() string {
 	if r.rand.IntN(3) == 0 {
 		return ""
 	}
+	if r.rand.IntN(4) == 0 { // between the parts of a commit: its outcome is not known then
+		return fmt.Sprintf("%s%s:%d", fenceAt, []string{"C2", "C4"}[r.rand.IntN(2)], 1+r.rand.IntN(20))
+	}
 	name := stops[(r.counts.kills+r.rand.IntN(2))%len(stops)]
 	n := 1
 	if strings.HasPrefix(name, "C") {
@@ -235,20 +236,8 @@ func (r *rig) strike() error {
 // owner of a task does who thinks that it is dead: it must start over from what
 // is committed.
 func (r *rig) fence(p *proc) error {
-	b, err := os.ReadFile(filepath.Join(r.dir, fmt.Sprint(p.id), "instance"))
-	if err != nil {
-		return nil // it has not come that far
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	for worker := range childWorkers {
-		id := fmt.Sprintf("%s-%s-%d", r.app, strings.TrimSpace(string(b)), worker)
-		if err := txn.Fence(ctx, r.cl, id); err != nil {
-			return fmt.Errorf("fencing %s: %w", id, err)
-		}
-	}
 	r.counts.fences++
-	return nil
+	return fenceIDs(r.cl, r.app, filepath.Join(r.dir, fmt.Sprint(p.id)))
 }
 
 func (r *rig) start(p *proc, stop string) error {

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/semelstream/semel/internal/seam"
@@ -96,8 +97,14 @@ func clientID(app, role string) string {
 	return app + "-" + role
 }
 
+// clients makes clients one after the other: options of the user's are shared
+// by all, and some (compression) write to what they hold when a client is made.
+var clients sync.Mutex
+
 func (b *broker) newClient(role string, opts ...kgo.Opt) (*kgo.Client, error) {
+	clients.Lock()
 	cl, err := kgo.NewClient(b.options(role, opts...)...)
+	clients.Unlock()
 	if err != nil {
 		return nil, fmt.Errorf("kafka client %q: %w", role, err)
 	}

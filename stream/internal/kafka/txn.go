@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/semelstream/semel/internal/seam"
 	"github.com/semelstream/semel/txn"
@@ -20,7 +21,9 @@ func (b *broker) Txn(ctx context.Context, id string) (seam.Txn, error) {
 	if b.cfg.TransactionTimeout > 0 {
 		opts = append(opts, kgo.TransactionTimeout(b.cfg.TransactionTimeout))
 	}
+	clients.Lock()
 	p, err := txn.NewProducer(id, b.options(id, append(opts, consumeOptions()...)...)...)
+	clients.Unlock()
 	if err != nil {
 		return nil, fmt.Errorf("transactional id %q: %w", id, err)
 	}
@@ -76,6 +79,9 @@ func (b *broker) plain(id string) (*plain, error) {
 	cl, err := b.newClient(id, append(consumeOptions(),
 		b.size.option(),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		// As txn.NewProducer has them, so that only the transaction differs.
+		kgo.ProducerLinger(5*time.Millisecond),
+		kgo.ProducerBatchCompression(kgo.NoCompression()),
 		// A commit produces in one burst; blocking would stop the worker.
 		kgo.MaxBufferedRecords(1<<20),
 	)...)

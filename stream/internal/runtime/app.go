@@ -82,8 +82,10 @@ func (a *App) Run(ctx context.Context) error {
 			a.setState(Stopped)
 			return nil
 		}
+		err = a.explain(err)
+		a.log.Error("the app cannot start", zap.Error(err))
 		a.setState(Failed)
-		return a.explain(err)
+		return err
 	}
 	listen, stop := context.WithCancel(ctx)
 	defer stop()

@@ -18,6 +18,7 @@ type input struct {
 
 	queue  []seam.Batch // head first; no batch without records but the last
 	at     int          // of the next record in queue[0]
+	ahead  int          // records of queue[0] that the instance was told of
 	queued int          // records
 
 	next   int64 // position after everything fetched
@@ -56,7 +57,7 @@ func (in *input) pop() {
 	if in.at++; in.at < len(in.queue[0].Records) {
 		return
 	}
-	in.at = 0
+	in.at, in.ahead = 0, 0
 	in.queue[0] = seam.Batch{}
 	in.queue = in.queue[1:]
 }
@@ -73,3 +74,17 @@ func (in *input) position() (int64, int32) {
 // lagging says that there is more to read than was fetched, as far as is
 // known.
 func (in *input) lagging() bool { return in.next < in.stable }
+
+// touchAhead is how many records an instance is told of before they come: as
+// many as can be on their way from memory at a time.
+const touchAhead = 64
+
+// touch tells the instance of the next records.
+func (in *input) touch(inst Instance) {
+	if in.at < in.ahead {
+		return
+	}
+	recs := in.queue[0].Records
+	in.ahead = min(in.at+touchAhead, len(recs))
+	inst.Touch(in.index, recs[in.at:in.ahead])
+}

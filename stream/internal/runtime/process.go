@@ -71,6 +71,7 @@ func (t *task) one(in *input) error {
 		in.pop()
 		return nil
 	}
+	in.touch(t.inst)
 	if err := t.Process(t.inst, in.index, r, ms); err != nil {
 		if err := t.failed(r, err); err != nil {
 			return err

@@ -27,6 +27,9 @@ type Instance interface {
 	// Time is the event time of a record of source i, in milliseconds. False
 	// leaves the record out (the instance has counted it as dropped).
 	Time(i int, r *kgo.Record) (int64, bool)
+	// Touch says which records of source i come next, for whatever can be made
+	// ready for them. It changes nothing.
+	Touch(i int, recs []*kgo.Record)
 	// Push runs one record of source i through the operators. An error is the
 	// failure of this record alone: the runtime undoes its effects and asks
 	// the policy (see [Failure]).
