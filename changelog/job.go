@@ -138,9 +138,6 @@ func (j *Job) apply(b *Batch) error {
 		n, _ := slices.BinarySearchFunc(recs, j.End, func(r *kgo.Record, end int64) int { return cmp.Compare(r.Offset, end) })
 		recs, next = recs[:n], j.End
 	}
-	if next == j.pos {
-		return nil
-	}
 	if err := j.Target.Apply(recs, next); err != nil {
 		return fmt.Errorf("restoring %s: %w", j.TP, err)
 	}

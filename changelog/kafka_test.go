@@ -119,6 +119,15 @@ func TestAReaderIsWokenAndCanceledWhileItWaits(t *testing.T) {
 				c.Fatal("it was not woken")
 			}
 		}
+		rs.Wake() // before the wait
+		start := time.Now()
+		if c.ok(rs.Step(c.ctx(), time.Minute)); time.Since(start) > 20*time.Second {
+			c.Fatal("a Wake before the Poll was lost")
+		}
+		start = time.Now()
+		if c.ok(rs.Step(c.ctx(), 50*time.Millisecond)); time.Since(start) < 50*time.Millisecond {
+			c.Fatal("one Wake woke two Polls")
+		}
 		ctx, cancel := context.WithCancel(c.ctx())
 		go cancel()
 		if err := rs.Run(ctx); !errors.Is(err, context.Canceled) {
@@ -128,6 +137,25 @@ func TestAReaderIsWokenAndCanceledWhileItWaits(t *testing.T) {
 		if err := res.one(c.T, c.tp); !errors.Is(err, changelog.ErrCanceled) {
 			c.Fatal(err)
 		}
+	})
+}
+
+func TestARestoreThatIsGivenUpReadsNoMore(t *testing.T) {
+	everywhere(t, func(c *cluster) {
+		p, r := c.producer(), c.reader()
+		p.begin(c.tp, "a=1")
+		ctx, cancel := context.WithTimeout(c.ctx(), 50*time.Millisecond)
+		defer cancel()
+		to := map[seam.TP]changelog.Target{c.tp: newMap()}
+		if err := changelog.Restore(ctx, r, to); !errors.Is(err, context.DeadlineExceeded) {
+			c.Fatal(err)
+		}
+		p.end(c.tp, kgo.TryCommit)
+		if got, err := r.Poll(c.ctx(), 10, 200*time.Millisecond); got != nil || err != nil {
+			c.Fatalf("read %v, %v", got, err)
+		}
+		c.ok(changelog.Restore(c.ctx(), r, to))
+		wantValues(c.T, to[c.tp].(target), "a=1@0")
 	})
 }
 

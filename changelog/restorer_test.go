@@ -267,6 +267,24 @@ func TestProgressCountsWhatWasApplied(t *testing.T) {
 	}
 }
 
+func TestAJobThatIsCanceledByItsOwnProgressEndsOnce(t *testing.T) {
+	for _, at := range []int64{1, 4} { // on the way, and at its end
+		s, l, r, res := one("a=1 commit b=2 commit")
+		s.limit = 1
+		j := res.of(job(newMap(), 0, l.end()))
+		j.Progress = func(p changelog.Progress) {
+			if p.Position == at {
+				r.Cancel(tp0)
+			}
+		}
+		r.Add(j)
+		turn(t, r)
+		if err := res.one(t, tp0); !errors.Is(err, changelog.ErrCanceled) {
+			t.Errorf("canceled at %d: %v", at, err)
+		}
+	}
+}
+
 func TestDoneMayAddTheNextJob(t *testing.T) {
 	_, l, r, res := one("a=1 commit b=2 commit")
 	to := newMap()

@@ -26,6 +26,12 @@ func TestAMissingInputTopicIsNamedWithTheOperatorsThatReadIt(t *testing.T) {
 	f.topics(1, "in").restart().add("a", 1).processed().want(map[string]int64{"a": 1})
 }
 
+func TestATopicThatWasMadeAMomentAgoIsWaitedFor(t *testing.T) {
+	f := newFailing(t).topics(1, "sums").start(sums)
+	f.w.Advance(time.Second)
+	f.topics(1, "in").add("a", 1).processed().want(map[string]int64{"a": 1})
+}
+
 func TestAMissingOutputTopicIsAnErrorBeforeAnythingIsRead(t *testing.T) {
 	f := newFailing(t).topics(1, "in").start(sums).add("a", 1)
 	f.stops("SEMEL-NO-TOPIC", "topic sums", "create it")

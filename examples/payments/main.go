@@ -41,7 +41,6 @@ func main() {
 	)
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	var err error
 	switch {
 	case *prove:
@@ -60,6 +59,7 @@ func main() {
 		}
 		err = stream.Run(ctx, Topology, cfg)
 	}
+	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "payments:", err)
 		os.Exit(1)

@@ -62,7 +62,7 @@ func (c *corpus) read(in string, send func(string)) error {
 		if err != nil {
 			return err
 		}
-		defer f.Close()
+		defer f.Close() //nolint:errcheck // it was only read
 		return c.eachLine(f, send)
 	}
 }
@@ -91,7 +91,7 @@ func (c *corpus) eachLine(r io.Reader, f func(string)) error {
 
 // eachSource reads every Go file of the standard library.
 func (c *corpus) eachSource(f func(string)) error {
-	out, err := exec.Command("go", "env", "GOROOT").Output()
+	out, err := exec.Command("go", "env", "GOROOT").Output() //nolint:noctx // it ends at once
 	if err != nil {
 		return fmt.Errorf("finding Go's source: %w; give a text with -in", err)
 	}
@@ -104,7 +104,7 @@ func (c *corpus) eachSource(f func(string)) error {
 		if err != nil {
 			return err
 		}
-		defer file.Close()
+		defer file.Close() //nolint:errcheck // it was only read
 		return c.eachLine(file, f)
 	})
 }

@@ -37,7 +37,6 @@ func main() {
 	)
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	var err error
 	switch {
 	case *prove:
@@ -56,6 +55,7 @@ func main() {
 		}
 		err = stream.Run(ctx, Topology, cfg)
 	}
+	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "wordcount:", err)
 		os.Exit(1)

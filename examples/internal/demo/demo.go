@@ -170,19 +170,21 @@ func (r *Run) Close() {
 	if r.closeBroker != nil {
 		r.closeBroker()
 	}
-	os.RemoveAll(r.dir)
+	_ = os.RemoveAll(r.dir) // what stays is in the temporary directory
 }
 
 // Totals are what all the processes did.
-type Totals struct{ Commits, Aborts, Records, Restores, Killed int }
+type Totals struct {
+	counters
+	killed int
+}
 
 // Totals adds up what the processes have reported.
 func (r *Run) Totals() Totals {
-	t := Totals{Killed: r.killed}
+	t := Totals{killed: r.killed}
 	for _, p := range r.lives {
 		p.mu.Lock()
-		t.Commits, t.Aborts = t.Commits+p.commits, t.Aborts+p.aborts
-		t.Records, t.Restores = t.Records+p.records, t.Restores+p.restores
+		t.counters = t.add(p.last)
 		p.mu.Unlock()
 	}
 	return t
@@ -190,7 +192,7 @@ func (r *Run) Totals() Totals {
 
 // String is a line for a report.
 func (t Totals) String() string {
-	return fmt.Sprintf("%d transactions committed, %d aborted; %d processes killed, %d stores restored", t.Commits, t.Aborts, t.Killed, t.Restores)
+	return fmt.Sprintf("%d transactions committed, %d aborted; %d processes killed, %d stores restored", t.commits, t.aborts, t.killed, t.stores)
 }
 
 // ErrNotExact is what a demo returns if its result is not what it must be.

@@ -17,8 +17,7 @@ type process struct {
 	cmd  *exec.Cmd
 	done chan struct{}
 	mu   sync.Mutex
-	// What it last reported.
-	commits, aborts, records, restores int
+	last counters // reported
 }
 
 // start starts the program at place i, on the state of its life before.
@@ -28,6 +27,7 @@ func (r *Run) start(i int) error {
 		return err
 	}
 	p := &process{done: make(chan struct{})}
+	//nolint:noctx // it ends by stopAll or kill
 	p.cmd = exec.Command(self, "-brokers", strings.Join(r.brokers, ","), "-app", r.app, "-workers", "2", "-stats",
 		"-state", filepath.Join(r.dir, fmt.Sprint(i)))
 	p.cmd.Stderr = os.Stderr
@@ -48,16 +48,20 @@ func (r *Run) start(i int) error {
 func (p *process) watch(out io.Reader) {
 	defer close(p.done)
 	for s := bufio.NewScanner(out); s.Scan(); {
-		p.mu.Lock()
-		fmt.Sscan(s.Text(), &p.commits, &p.aborts, &p.records, &p.restores)
-		p.mu.Unlock()
+		if c, ok := parse(s.Text()); ok {
+			p.mu.Lock()
+			p.last = c
+			p.mu.Unlock()
+		}
 	}
-	p.cmd.Wait()
+	_ = p.cmd.Wait() // the exit status is in ProcessState
 }
 
 // kill is kill -9; the process comes back at once.
 func (r *Run) kill(i int) error {
-	r.procs[i].cmd.Process.Kill()
+	if err := r.procs[i].cmd.Process.Kill(); err != nil {
+		return fmt.Errorf("killing process %d: %w", i, err)
+	}
 	<-r.procs[i].done
 	r.killed++
 	return r.start(i)
@@ -80,7 +84,7 @@ func (r *Run) ended() error {
 func (r *Run) stopAll() {
 	for _, p := range r.procs {
 		if p != nil {
-			p.cmd.Process.Signal(os.Interrupt)
+			_ = p.cmd.Process.Signal(os.Interrupt) // it may have ended
 		}
 	}
 	for i, p := range r.procs {
@@ -90,7 +94,7 @@ func (r *Run) stopAll() {
 		select {
 		case <-p.done:
 		case <-time.After(20 * time.Second):
-			p.cmd.Process.Kill()
+			_ = p.cmd.Process.Kill()
 			<-p.done
 		}
 		r.procs[i] = nil

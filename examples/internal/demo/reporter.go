@@ -9,13 +9,31 @@ import (
 	"github.com/semelstream/semel/stream"
 )
 
-// A Reporter writes what its process did, a line each time something changed:
-//
-//	transactions aborted records restores
+// counters are what a process did, as it reports them: a line of four numbers.
+type counters struct{ commits, aborts, records, stores int }
+
+func (c counters) add(o counters) counters {
+	return counters{c.commits + o.commits, c.aborts + o.aborts, c.records + o.records, c.stores + o.stores}
+}
+
+func (c counters) String() string {
+	return fmt.Sprintln(c.commits, c.aborts, c.records, c.stores)
+}
+
+// parse reads a line back. The last one of a process that was killed may be
+// cut.
+func parse(line string) (c counters, ok bool) {
+	n, err := fmt.Sscan(line, &c.commits, &c.aborts, &c.records, &c.stores)
+	return c, err == nil && n == 4
+}
+
+// A Reporter is a hook that writes what its process did, a line each time
+// something changed: transactions committed and aborted, records, stores
+// restored.
 type Reporter struct {
-	mu                               sync.Mutex
-	out                              io.Writer
-	commits, aborts, records, stores int
+	mu  sync.Mutex
+	out io.Writer
+	counters
 }
 
 // NewReporter returns a Reporter that writes to out.
@@ -45,6 +63,5 @@ func (r *Reporter) OnRestore(s stream.Restore) {
 	r.print()
 }
 
-func (r *Reporter) print() {
-	fmt.Fprintln(r.out, r.commits, r.aborts, r.records, r.stores)
-}
+// print ignores errors: without a reader nobody misses the numbers.
+func (r *Reporter) print() { _, _ = io.WriteString(r.out, r.counters.String()) }

@@ -3,11 +3,13 @@ package runtime
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/semelstream/semel/changelog"
 	"github.com/semelstream/semel/internal/seam"
@@ -23,7 +25,7 @@ func (a *App) start(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := a.describeTopics(ctx); err != nil {
+	if err := a.findTopics(ctx); err != nil {
 		return err
 	}
 	if err := a.countTasks(); err != nil {
@@ -36,6 +38,20 @@ func (a *App) start(ctx context.Context) error {
 		return err
 	}
 	return a.checkTopics()
+}
+
+// findTopics gives topics that were made a moment ago some time: a broker may
+// not have heard of them yet.
+func (a *App) findTopics(ctx context.Context) error {
+	for tries := 1; ; tries++ {
+		err := a.describeTopics(ctx)
+		if tries == 20 || !errors.Is(err, ErrNoTopic) {
+			return err
+		}
+		if cerr := a.env.Clock.Sleep(ctx, 100*time.Millisecond); cerr != nil {
+			return cerr
+		}
+	}
 }
 
 // describeTopics asks for every topic that the graph names.
