@@ -26,7 +26,7 @@ type Error struct {
 // Error says which codec failed at what, and why.
 func (e *Error) Error() string {
 	op := "decoding "
-	if e.Op == ErrEncode {
+	if errors.Is(e.Op, ErrEncode) {
 		op = "encoding "
 	}
 	return "codec: " + op + e.Codec + ": " + e.Reason

@@ -29,14 +29,14 @@ func newJSON[T any]() (Codec[T], error) {
 		return nil, err
 	}
 	return &jsonCodec[T]{
-		untyped:  shape.untyped,
-		scratchs: sync.Pool{New: func() any { return newJSONScratch[T]() }},
+		untyped:   shape.untyped,
+		scratches: sync.Pool{New: func() any { return newJSONScratch[T]() }},
 	}, nil
 }
 
 type jsonCodec[T any] struct {
-	untyped  bool      // there are interfaces to decode into
-	scratchs sync.Pool // of *jsonScratch[T]
+	untyped   bool      // there are interfaces to decode into
+	scratches sync.Pool // of *jsonScratch[T]
 }
 
 // A jsonScratch keeps what encoding would allocate per record: the value as
@@ -58,7 +58,7 @@ func newJSONScratch[T any]() *jsonScratch[T] {
 }
 
 func (c *jsonCodec[T]) Append(dst []byte, v T) ([]byte, error) {
-	s := c.scratchs.Get().(*jsonScratch[T])
+	s := c.scratches.Get().(*jsonScratch[T])
 	s.value = v
 	err := s.enc.Encode(&s.value)
 	if err == nil {
@@ -78,7 +78,7 @@ func (c *jsonCodec[T]) put(s *jsonScratch[T]) {
 	var zero T
 	s.value = zero
 	s.buf.Reset()
-	c.scratchs.Put(s)
+	c.scratches.Put(s)
 }
 
 func (c *jsonCodec[T]) Decode(src []byte) (T, error) {

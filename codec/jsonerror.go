@@ -18,7 +18,7 @@ func jsonError[T any](op, err error) error {
 }
 
 func jsonReason(t reflect.Type, err error) string {
-	switch e := err.(type) {
+	switch e := err.(type) { //nolint:errorlint // as encoding/json made it: an error of a method, in a MarshalerError, is not for us to quote
 	case *json.SyntaxError:
 		return fmt.Sprintf("invalid JSON at byte %d", e.Offset)
 	case *json.UnmarshalTypeError:
@@ -31,7 +31,7 @@ func jsonReason(t reflect.Type, err error) string {
 	case *json.MarshalerError:
 		return fmt.Sprintf("a method of %v failed with a %T", e.Type, e.Err)
 	}
-	switch err {
+	switch err { //nolint:errorlint // the same
 	case io.EOF, io.ErrUnexpectedEOF:
 		return "the JSON value is cut off"
 	case errTrailing:

@@ -17,7 +17,7 @@ type Changed[K, V any] struct {
 // those that it changes first in this transaction come later in the same call.
 func (s *KV[K, V]) Changed(f func(c Changed[K, V]) error) error {
 	o := s.o
-	for i := 0; i < len(o.tx); i++ {
+	for i := 0; i < len(o.tx); i++ { //nolint:intrange // f may make it longer
 		t := &o.tx[i]
 		e := o.at(t.idx)
 		if o.isNothing(t, e) {

@@ -190,7 +190,7 @@ func (h *home) read(name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("reading the state directory: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	data, err := io.ReadAll(io.LimitReader(f, 1<<10))
 	if err != nil {
 		return "", fmt.Errorf("reading %s: %w", h.path(name), err)

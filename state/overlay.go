@@ -138,7 +138,7 @@ func (o *overlay[V]) lookup(hash uint32, key []byte) uint32 {
 		if slot == 0 {
 			return 0
 		}
-		if uint32(slot>>32) == hash && bytes.Equal(o.keyOf(o.at(uint32(slot))), key) {
+		if slot>>32 == uint64(hash) && bytes.Equal(o.keyOf(o.at(uint32(slot))), key) {
 			return uint32(slot)
 		}
 	}

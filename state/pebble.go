@@ -149,7 +149,7 @@ func (e *pebbleEngine) Write(b *Batch) error {
 		return err // else it would fill the memtables and wait for ever
 	}
 	pb := e.db.NewBatchWithSize(b.Bytes()+16*b.Len(), pebble.WithMaxRetainedSizeBytes(maxKeptPebbleBatch))
-	defer pb.Close()
+	defer func() { _ = pb.Close() }() // gives its memory back; what was written is known by then
 	if err := b.Each(func(kind OpKind, key, value []byte) error { return addOp(pb, kind, key, value) }); err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func aggregate[K, V, A any](g Grouped[K, V], kind, store string, opts []Aggregat
 	f func(key K, value V, row A, ok bool) (A, bool, error)) Table[K, A] {
 
 	s, b := g.s, g.s.at().b
-	set := settingsOf(b, opts)
+	set := settingsOf(opts)
 	if s.n.rekeyed {
 		s = repartition(s, store, g.set)
 	}

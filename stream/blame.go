@@ -50,7 +50,7 @@ func (o *opener) policy(n *graph.Node) runtime.Policy {
 
 // recovered turns a panic into the failure of the record at hand.
 func (in *instance) recovered(err *error) {
-	p := recover()
+	p := recover() //nolint:revive // recovered is what is deferred
 	if p == nil {
 		return
 	}

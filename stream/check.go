@@ -17,7 +17,7 @@ func (b *Builder) check() {
 	b.checkStores()
 	for _, sub := range b.graph.Subs {
 		for _, group := range sub.Copart {
-			b.checkGroup(sub, group)
+			b.checkGroup(group)
 		}
 	}
 }
@@ -73,7 +73,7 @@ func (b *Builder) checkStores() {
 // checkGroup compares topics that are brought together by key. Their
 // partition counts are compared at start, when they are known, but for those
 // that the topology sets.
-func (b *Builder) checkGroup(sub *graph.Sub, group []*graph.Topic) {
+func (b *Builder) checkGroup(group []*graph.Topic) {
 	first := group[0]
 	for _, t := range group {
 		if p, ok := t.Partition.(partitioner); ok && p.multicast {

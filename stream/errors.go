@@ -157,7 +157,7 @@ func deadLetterHeaders(f *Failure) []kgo.RecordHeader {
 	var h []kgo.RecordHeader
 	add := func(name, value string) { h = append(h, kgo.RecordHeader{Key: name, Value: []byte(value)}) }
 	cause := f.Err
-	if p, ok := cause.(panicked); ok {
+	if p, ok := cause.(panicked); ok { //nolint:errorlint // the outermost error names the exception
 		cause = p.cause
 	}
 	add("__streams.errors.exception", fmt.Sprintf("%T", cause))

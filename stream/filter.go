@@ -38,7 +38,7 @@ func (s Stream[K, V]) TryFilter(keep func(key K, value V) (bool, error), opts ..
 // filter makes the node of an operator that lets records through as they are.
 func filter[K, V any](s Stream[K, V], kind string, isNil bool, opts []Option) *streamNode[K, V] {
 	from := s.at()
-	out := derive[K, V](s, kind, settingsOf(from.b, opts))
+	out := derive[K, V](s, kind, settingsOf(opts))
 	out.key, out.value = from.key, from.value
 	from.b.needFunc(out.node, isNil)
 	return out

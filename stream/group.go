@@ -15,13 +15,13 @@ type Grouped[K, V any] struct {
 // operator before may have changed it, the records go through a repartition
 // topic named after the aggregate's store.
 func (s Stream[K, V]) GroupByKey(opts ...GroupOption) Grouped[K, V] {
-	return Grouped[K, V]{s, settingsOf(s.at().b, opts)}
+	return Grouped[K, V]{Stream[K, V]{s.at()}, settingsOf(opts)}
 }
 
 // GroupBy prepares to aggregate by the key that f gives, through a repartition
 // topic named after the aggregate's store.
 func (s Stream[K, V]) GroupBy[K2 any](f func(key K, value V) K2, opts ...GroupOption) Grouped[K2, V] {
-	set := settingsOf(s.at().b, opts)
+	set := settingsOf(opts)
 	return Grouped[K2, V]{s.SelectKey(f, set.ofOperator()), set}
 }
 

@@ -17,7 +17,7 @@ func (s Stream[K, V]) LeftJoin[V2, R any](t Table[K, V2], f func(value V, row V2
 
 func joinTable[K, V, V2, R any](s Stream[K, V], t Table[K, V2], kind string, left, isNil bool, opts []JoinOption, f func(V, V2, bool) R) Stream[K, R] {
 	b, table := s.at().b, t.at()
-	set := settingsOf(b, opts)
+	set := settingsOf(opts)
 	nameless := s.n.rekeyed && set.name == ""
 	if s.n.rekeyed && !nameless {
 		s = repartition(s, set.name, settings{keyCodec: set.keyCodec, valueCodec: set.valueCodec, keepNoKey: left})

@@ -63,7 +63,7 @@ func (s Stream[K, V]) TryMapRecords[K2, V2 any](f func(Record[K, V]) (Record[K2,
 // stays, its codec does.
 func rekey[K2, V2, K, V any](s Stream[K, V], kind string, isNil bool, opts []Option) *streamNode[K2, V2] {
 	from := s.at()
-	out := derive[K2, V2](s, kind, settingsOf(from.b, opts))
+	out := derive[K2, V2](s, kind, settingsOf(opts))
 	out.rekeyed = true
 	out.key, out.value = sameType[K2](from.key), sameType[V2](from.value)
 	from.b.needFunc(out.node, isNil)

@@ -50,7 +50,7 @@ func (s Stream[K, V]) TryMapValues[V2 any](f func(value V) (V2, error), opts ...
 // values stays, their codec does.
 func mapValues[V2, K, V any](s Stream[K, V], kind string, isNil bool, opts []Option) *streamNode[K, V2] {
 	from := s.at()
-	out := derive[K, V2](s, kind, settingsOf(from.b, opts))
+	out := derive[K, V2](s, kind, settingsOf(opts))
 	out.key, out.value = from.key, sameType[V2](from.value)
 	from.b.needFunc(out.node, isNil)
 	return out

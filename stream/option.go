@@ -119,7 +119,7 @@ type setter interface{ set(*settings) }
 
 // settingsOf is what opts say; the later of two that contradict wins. A nil
 // option says nothing.
-func settingsOf[O setter](b *Builder, opts []O) settings {
+func settingsOf[O setter](opts []O) settings {
 	var s settings
 	for _, o := range opts {
 		if any(o) != nil {

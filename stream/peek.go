@@ -20,7 +20,7 @@ func (s Stream[K, V]) Peek(f func(key K, value V), opts ...Option) Stream[K, V] 
 // failure of the record. After an abort f is called again.
 func (s Stream[K, V]) ForEach(f func(key K, value V) error, opts ...Option) {
 	from := s.at()
-	n := from.b.add("for-each", settingsOf(from.b, opts), from.node)
+	n := from.b.add("for-each", settingsOf(opts), from.node)
 	from.b.needFunc(n, f == nil)
 	from.use(func(o *opener) (port[K, V], error) { return &forEachPort[K, V]{o, n, f}, nil })
 }

@@ -16,10 +16,10 @@ func (s Stream[K, V]) Process[K2, V2 any](f func(c *Context[K2, V2], r Record[K,
 	})
 }
 
-// ProcessWith is Process with a life cycle; new is called once per task.
-func (s Stream[K, V]) ProcessWith[K2, V2 any, P Processor[K, V, K2, V2]](new func() P, opts ...ProcessOption) Stream[K2, V2] {
-	return process(s, opts, new == nil, func(c *Context[K2, V2]) (life[K, V, Context[K2, V2]], error) {
-		p := new()
+// ProcessWith is Process with a life cycle; create is called once per task.
+func (s Stream[K, V]) ProcessWith[K2, V2 any, P Processor[K, V, K2, V2]](create func() P, opts ...ProcessOption) Stream[K2, V2] {
+	return process(s, opts, create == nil, func(c *Context[K2, V2]) (life[K, V, Context[K2, V2]], error) {
+		p := create()
 		return life[K, V, Context[K2, V2]]{process: p.Process, close: closer(p)}, c.Task.initialize(func() error { return p.Init(c) })
 	})
 }
@@ -89,7 +89,7 @@ func (t *Task) initialize(init func() error) error {
 func process[K, V, K2, V2 any](s Stream[K, V], opts []ProcessOption, isNil bool,
 	begin func(c *Context[K2, V2]) (life[K, V, Context[K2, V2]], error)) Stream[K2, V2] {
 
-	b, set := s.at().b, settingsOf(s.n.b, opts)
+	b, set := s.at().b, settingsOf(opts)
 	n := &streamNode[K2, V2]{b: b, rekeyed: true}
 	n.node = b.add("process", set, s.n.node)
 	b.needFunc(n.node, isNil)

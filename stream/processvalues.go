@@ -16,9 +16,9 @@ func (s Stream[K, V]) ProcessValues[V2 any](f func(c *ValueContext[V2], r Record
 }
 
 // ProcessValuesWith is ProcessValues with a life cycle.
-func (s Stream[K, V]) ProcessValuesWith[V2 any, P ValueProcessor[K, V, V2]](new func() P, opts ...ProcessOption) Stream[K, V2] {
-	return processValues(s, opts, new == nil, func(c *ValueContext[V2]) (life[K, V, ValueContext[V2]], error) {
-		p := new()
+func (s Stream[K, V]) ProcessValuesWith[V2 any, P ValueProcessor[K, V, V2]](create func() P, opts ...ProcessOption) Stream[K, V2] {
+	return processValues(s, opts, create == nil, func(c *ValueContext[V2]) (life[K, V, ValueContext[V2]], error) {
+		p := create()
 		return life[K, V, ValueContext[V2]]{process: p.Process, close: closer(p)}, c.Task.initialize(func() error { return p.Init(c) })
 	})
 }
@@ -65,7 +65,7 @@ func (c *ValueContext[V]) Schedule(s Schedule, f func(c *ValueContext[V], now ti
 func processValues[K, V, V2 any](s Stream[K, V], opts []ProcessOption, isNil bool,
 	begin func(c *ValueContext[V2]) (life[K, V, ValueContext[V2]], error)) Stream[K, V2] {
 
-	b, set := s.at().b, settingsOf(s.n.b, opts)
+	b, set := s.at().b, settingsOf(opts)
 	n := &streamNode[K, V2]{b: b, rekeyed: s.n.rekeyed, key: s.n.key}
 	n.node = b.add("process-values", set, s.n.node)
 	b.needFunc(n.node, isNil)

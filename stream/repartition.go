@@ -8,7 +8,7 @@ import (
 // record goes on in the task of its key. Operators by key do it themselves
 // where needed; call it to choose the partition count, or before Process.
 func (s Stream[K, V]) Repartition(name string, opts ...GroupOption) Stream[K, V] {
-	return repartition(s, name, settingsOf(s.at().b, opts))
+	return repartition(s, name, settingsOf(opts))
 }
 
 // repartition is s behind a repartition topic called name: a sink, and a

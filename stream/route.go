@@ -11,7 +11,7 @@ import (
 func (s Stream[K, V]) Route(f func(Record[K, V]) Topic[K, V], opts ...Option) {
 	from := s.at()
 	b := from.b
-	n := b.add(graph.Sink, settingsOf(b, opts), from.node)
+	n := b.add(graph.Sink, settingsOf(opts), from.node)
 	b.needFunc(n, f == nil)
 	n.Topic = &graph.Topic{Dynamic: true, Sink: true}
 	b.graph.Topics = append(b.graph.Topics, n.Topic)

@@ -12,7 +12,7 @@ import (
 func (s Stream[K, V]) To(t Topic[K, V], opts ...Option) {
 	from := s.at()
 	b := from.b
-	n := b.add(graph.Sink, settingsOf(b, opts), from.node)
+	n := b.add(graph.Sink, settingsOf(opts), from.node)
 	n.Topic = topicOf(b, n, t).topic
 	n.Topic.Sink = true
 	from.use(func(o *opener) (port[K, V], error) { return newSink(o, n, t) })

@@ -15,7 +15,7 @@ import (
 // Stream reads t as independent events. A topic that is read twice is read
 // once, for both.
 func (b *Builder) Stream[K, V any](t Topic[K, V], opts ...SourceOption) Stream[K, V] {
-	return Stream[K, V]{readTopic(b, t, settingsOf(b, opts))}
+	return Stream[K, V]{readTopic(b, t, settingsOf(opts))}
 }
 
 // readTopic is the node that reads t: a new one, or the one that there is,

@@ -14,7 +14,7 @@ type Store[K, V any] struct{ kept *keptStore[K, V] }
 
 // Store declares a key-value store for processors; name it in [Uses].
 func (b *Builder) Store[K, V any](name string, key codec.Codec[K], value codec.Codec[V], opts ...TableOption) Store[K, V] {
-	set := settingsOf(b, opts)
+	set := settingsOf(opts)
 	if key == nil || value == nil {
 		b.problem(nil, "store %q lacks a codec; give Builder.Store one for keys and one for values", name)
 	}

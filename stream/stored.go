@@ -8,7 +8,7 @@ import (
 // Stored keeps the rows in a store, to be queried or to be compared with.
 // Without it Filter, MapValues and joins work out rows when they are needed.
 func (t Table[K, V]) Stored(store string, opts ...TableOption) Table[K, V] {
-	from, b, set := t.at(), t.n.b, settingsOf(t.n.b, opts)
+	from, b, set := t.at(), t.n.b, settingsOf(opts)
 	node := b.add("stored", set, from.node)
 	kept := keep(b, node, store, set, from.key, from.value)
 	n := newTable(b, node, kept)

@@ -50,7 +50,7 @@ func openStores(cfg Config) (*stores, string, error) {
 	s.unlock = unlock
 	id, err := instanceID(s.dir, cfg.InstanceID)
 	if err != nil {
-		unlock()
+		_ = unlock() // err is the reason
 		return nil, "", err
 	}
 	budget := cfg.MemoryBudget

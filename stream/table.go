@@ -18,7 +18,7 @@ func (t Table[K, V]) at() *tableNode[K, V] {
 func (t Table[K, V]) ToStream(opts ...Option) Stream[K, V] {
 	from, b := t.at(), t.n.b
 	n := &streamNode[K, V]{b: b, key: from.key, value: from.value}
-	n.node = b.add("to-stream", settingsOf(b, opts), from.node)
+	n.node = b.add("to-stream", settingsOf(opts), from.node)
 	from.use(func(o *opener) (tablePort[K, V], error) {
 		out, err := n.open(o)
 		return &toStreamPort[K, V]{out}, err

@@ -20,7 +20,7 @@ type GroupedTable[K, V any] struct {
 // GroupBy puts rows under other keys to aggregate them. Filter first to leave
 // rows out.
 func (t Table[K, V]) GroupBy[K2, V2 any](f func(key K, value V) (K2, V2), opts ...GroupOption) GroupedTable[K2, V2] {
-	from, b, set := t.at(), t.n.b, settingsOf(t.n.b, opts)
+	from, b, set := t.at(), t.n.b, settingsOf(opts)
 	from.needOld()
 	node := b.add("table-group-by", set, from.node)
 	b.needFunc(node, f == nil)

@@ -31,7 +31,8 @@ const (
 // Append is [codec.Codec.Append].
 func (c stepCodec[V]) Append(dst []byte, s step[V]) ([]byte, error) {
 	begin := len(dst)
-	out, err := dst, error(nil)
+	var err error
+	out := dst
 	flag := stepOld
 	if s.hasNew {
 		flag = stepNew

@@ -13,7 +13,7 @@ import "github.com/semelstream/semel/stream/internal/runtime"
 func newView[K, V, V2 any](t Table[K, V], kind string, opts []Option, isNil bool, f func(key K, value V) (V2, bool, error)) *tableNode[K, V2] {
 	from, b := t.at(), t.n.b
 	n := &tableNode[K, V2]{b: b, key: from.key, askOld: from.needOld}
-	n.node = b.add(kind, settingsOf(b, opts), from.node)
+	n.node = b.add(kind, settingsOf(opts), from.node)
 	b.needFunc(n.node, isNil)
 	n.openRows = func(o *opener) (rows[K, V2], error) {
 		rows, err := from.openRows(o)

@@ -9,11 +9,12 @@ import (
 // If an operator before may have changed the key, the records go through a
 // repartition topic named after store.
 func (s Stream[K, V]) ToTable(store string, opts ...TableOption) Table[K, V] {
-	set := settingsOf(s.at().b, opts)
-	if s.n.rekeyed {
-		s = repartition(s, store, settings{keyCodec: set.keyCodec, valueCodec: set.valueCodec})
+	set := settingsOf(opts)
+	byKey := s
+	if s.at().rekeyed {
+		byKey = repartition(s, store, settings{keyCodec: set.keyCodec, valueCodec: set.valueCodec})
 	}
-	return keepTable(s, "to-table", store, set)
+	return keepTable(byKey, "to-table", store, set)
 }
 
 // keepTable is a table of the latest values of a stream that is partitioned by

@@ -27,7 +27,7 @@ func (s *Session) Run(ctx context.Context, handle func(*Tx, []*kgo.Record) error
 			aborts = 0
 		default:
 			aborts++
-			sleep(ctx, min(5*time.Millisecond<<min(aborts, 10), time.Second))
+			_ = sleep(ctx, min(5*time.Millisecond<<min(aborts, 10), time.Second)) // the loop sees the end of ctx
 		}
 	}
 	return nil
@@ -49,7 +49,7 @@ func (s *Session) round(ctx context.Context, handle func(*Tx, []*kgo.Record) err
 	if err := s.fill(ctx, t, recs, handle); err != nil {
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 		defer cancel()
-		t.Abort(end)
+		_ = t.Abort(end) // it fails only if handle has ended the transaction
 		if Judge(err) == OutcomeFatal {
 			return false, err
 		}
@@ -92,7 +92,7 @@ func (s *Session) fill(ctx context.Context, t *Tx, recs []*kgo.Record, handle fu
 			return err
 		}
 		if t.err != nil || !time.Now().Before(end) {
-			return nil // Commit says what is wrong
+			return nil //nolint:nilerr // Commit says what is wrong
 		}
 		var err error
 		recs, err = s.poll(ctx, false)

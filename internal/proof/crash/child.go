@@ -92,7 +92,7 @@ func atStop(name string, n int64, do func()) {
 
 // die is kill -9 of this process, by itself.
 func die() {
-	syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	select {}
 }
 

@@ -18,7 +18,6 @@ import (
 // finish lets every process live until all is processed, then ends them.
 func (r *rig) finish(ctx context.Context) error {
 	until := time.Now().Add(r.patience)
-	why := ""
 	for {
 		for _, p := range r.procs {
 			if p.cmd != nil {
@@ -40,7 +39,8 @@ func (r *rig) finish(ctx context.Context) error {
 		if err == nil && done {
 			break
 		}
-		if why = reason; err != nil {
+		why := reason
+		if err != nil {
 			why = err.Error()
 		}
 		if time.Now().After(until) {
@@ -167,10 +167,10 @@ func checkDisk(rep *check.Report, dir, store string, log *check.Log) error {
 	}
 	db, err := state.Open(e, state.Options{Stores: []state.Spec{{Name: store}}})
 	if err != nil {
-		e.Close()
+		_ = e.Close() // err is the reason
 		return fmt.Errorf("opening %s: %w", dir, err)
 	}
-	defer db.Close()
+	defer func() { _ = db.Close() }() // it was only read
 	kv, err := state.OpenKV(db, store, codec.String, codec.Int64)
 	if err != nil {
 		return err

@@ -49,7 +49,7 @@ func runRig(ctx context.Context, c config) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }() // what is left is in the directory for temporary files
 	r := &rig{config: c, dir: dir, rand: rand.New(rand.NewPCG(uint64(c.seed), 1)), hits: map[string]int{}, log: io.Discard}
 	if r.app == "" {
 		r.app = fmt.Sprintf("crash-%d-%d", os.Getpid(), time.Now().Unix())
@@ -59,7 +59,7 @@ func runRig(ctx context.Context, c config) error {
 		if err != nil {
 			return err
 		}
-		defer f.Close()
+		defer func() { _ = f.Close() }() // each line was written as it came
 		r.log = f
 	}
 	r.cl, err = kgo.NewClient(kgo.SeedBrokers(c.brokers...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
@@ -245,7 +245,7 @@ func (r *rig) start(p *proc, stop string) error {
 	if err != nil {
 		return err
 	}
-	p.cmd = exec.Command(self, "-child", "-brokers", strings.Join(r.brokers, ","), "-app", r.app, "-session", r.session.String(),
+	p.cmd = exec.Command(self, "-child", "-brokers", strings.Join(r.brokers, ","), "-app", r.app, "-session", r.session.String(), //nolint:noctx // killAll ends it
 		"-state", filepath.Join(r.dir, fmt.Sprint(p.id)), "-stop", stop)
 	p.cmd.Env = append(os.Environ(), "SEMEL_MUTANT="+r.mutant)
 	p.cmd.Stderr = r.log
@@ -254,7 +254,7 @@ func (r *rig) start(p *proc, stop string) error {
 		return err
 	}
 	go func(cmd *exec.Cmd, done chan struct{}) {
-		cmd.Wait()
+		_ = cmd.Wait() // how it ended is in its ProcessState
 		close(done)
 	}(p.cmd, p.done)
 	return nil

@@ -8,7 +8,7 @@ import (
 
 var offsets = suite{
 	{"offsets come back with metadata and leader epoch", func(c *kase) {
-		m := c.join("a")
+		m := c.join()
 		in := c.topic(3)
 		a, b, none := seam.TP{Topic: in}, seam.TP{Topic: in, Partition: 1}, seam.TP{Topic: in, Partition: 2}
 		x := c.txn(m.txnID())
@@ -29,7 +29,7 @@ var offsets = suite{
 		}
 	}},
 	{"Committed waits for a transaction of a living member", func(c *kase) {
-		m, in := c.join("a"), c.tp()
+		m, in := c.join(), c.tp()
 		c.ok(c.Broker.Commit(c.ctx, m.Member(), seam.Offsets{in: {At: 1, Epoch: -1}}))
 		x := c.txn(m.txnID())
 		c.begin(x, c.tp(), "1")
@@ -47,7 +47,7 @@ var offsets = suite{
 		}
 	}},
 	{"Committed fences the transaction of a dead instance", func(c *kase) {
-		m, in, out := c.join("a"), c.tp(), c.tp()
+		m, in, out := c.join(), c.tp(), c.tp()
 		c.ok(c.Broker.Commit(c.ctx, m.Member(), seam.Offsets{in: {At: 1, Epoch: -1}}))
 		x := c.txn(m.txnID())
 		c.begin(x, out, "gone")
@@ -65,21 +65,21 @@ var offsets = suite{
 		c.equal(c.read(out, 0), []string{"stays"})
 	}},
 	{"Prepare as a member of an older generation fails, and nothing is visible", func(c *kase) {
-		m := c.join("a")
+		m := c.join()
 		c.refused(m, func(m *seam.Member) { m.Generation-- })
 	}},
 	{"Prepare as nobody's member fails, and nothing is visible", func(c *kase) {
-		m := c.join("a")
+		m := c.join()
 		c.refused(m, func(m *seam.Member) { m.ID = "nobody" })
 	}},
 	{"Prepare as a replaced instance fails, and nothing is visible", func(c *kase) {
-		m := c.join("a")
+		m := c.join()
 		was := m.Member()
 		c.joinGroup(m.group, "a")
 		c.refused(m, func(m *seam.Member) { *m = was })
 	}},
 	{"a plain commit is fenced by generation", func(c *kase) {
-		m, in := c.join("a"), c.tp()
+		m, in := c.join(), c.tp()
 		c.ok(c.Broker.Commit(c.ctx, m.Member(), seam.Offsets{in: {At: 3, Epoch: -1, Metadata: "m"}}))
 		for _, change := range []func(*seam.Member){
 			func(m *seam.Member) { m.Generation-- },
@@ -98,7 +98,7 @@ var offsets = suite{
 		}
 	}},
 	{"an aborted transaction leaves the offsets of the last one", func(c *kase) {
-		m, in, out := c.join("a"), c.tp(), c.tp()
+		m, in, out := c.join(), c.tp(), c.tp()
 		x := c.txn(m.txnID())
 		for at := int64(1); at <= 4; at++ {
 			c.begin(x, out, "1")

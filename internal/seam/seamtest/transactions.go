@@ -10,7 +10,7 @@ import (
 
 var transactions = suite{
 	{"committed records and offsets become visible together", func(c *kase) {
-		m, in := c.join("a"), c.tp()
+		m, in := c.join(), c.tp()
 		out := c.topic(2)
 		a, b := seam.TP{Topic: out}, seam.TP{Topic: out, Partition: 1}
 		x := c.txn(m.txnID())
@@ -35,7 +35,7 @@ var transactions = suite{
 		}
 	}},
 	{"aborted records and offsets are never visible", func(c *kase) {
-		m, in, out := c.join("a"), c.tp(), c.tp()
+		m, in, out := c.join(), c.tp(), c.tp()
 		x := c.txn(m.txnID())
 		c.begin(x, out, "gone")
 		c.ok(x.Prepare(c.ctx, m.Member(), seam.Offsets{in: {At: 7, Epoch: -1}}))
@@ -138,7 +138,7 @@ var transactions = suite{
 		}
 	}},
 	{"a read-process-write chain goes through one client", func(c *kase) {
-		m, in, out := c.join("a"), c.tp(), c.tp()
+		m, in, out := c.join(), c.tp(), c.tp()
 		c.put(in, "1", "2", "3")
 		const end = 4
 		c.settle(in, end)

@@ -48,7 +48,7 @@ var waiting = suite{
 		}
 	}},
 	{"random numbers differ", func(c *kase) {
-		if c.Rand() == c.Rand() {
+		if a, b := c.Rand(), c.Rand(); a == b {
 			c.Fatal("two are the same")
 		}
 	}},

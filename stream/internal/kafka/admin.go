@@ -74,7 +74,8 @@ func (a *admin) Check(ctx context.Context) error {
 	if a.cfg.AtLeastOnce {
 		return nil
 	}
-	defer a.complainLater("asking for the cluster's features")()
+	stop := a.complainLater("asking for the cluster's features")
+	defer stop()
 	err := txn.CheckCluster(ctx, a.cl)
 	if err != nil && a.cfg.AllowTransactionV1 && ctx.Err() == nil && txn.Judge(err) == txn.OutcomeFatal {
 		a.log.Warn("going on although the cluster is not fit, as configured", zap.Error(err))

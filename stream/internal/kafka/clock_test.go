@@ -22,7 +22,7 @@ func TestASignalKeepsOneNotification(t *testing.T) {
 		if time.Since(start) != time.Hour {
 			t.Fatal("two were kept")
 		}
-		go func() { time.Sleep(time.Minute); s.Notify() }()
+		go func() { time.Sleep(time.Minute); s.Notify() }() //nolint:forbidigo // the bubble's time
 		s.Wait(context.Background(), time.Hour)
 		if time.Since(start) != time.Hour+time.Minute {
 			t.Fatal("it did not wake")

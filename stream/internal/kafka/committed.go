@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -97,7 +98,7 @@ func (a *admin) instances(ctx context.Context, group string) (map[string]bool, e
 		if g.Group != group {
 			continue
 		}
-		if err := kerr.ErrorForCode(g.ErrorCode); err != nil && err != kerr.GroupIDNotFound {
+		if err := kerr.ErrorForCode(g.ErrorCode); err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
 			return nil, fmt.Errorf("members of group %s: %w", group, err)
 		}
 		for _, m := range g.Members {

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -63,7 +64,7 @@ func TestTasksAreHandedOverOnlyAfterDone(t *testing.T) {
 		}
 		// While the tasks are not given up they are ours: commits are accepted.
 		ok(t, a.b.Commit(ctx(t), m1.Member(), seam.Offsets{tp(a.subs[0].Topics[0], 0): {At: 1, Epoch: -1}}))
-		time.Sleep(4 * w.session() / 15) // some heartbeats, in which nothing must happen
+		time.Sleep(4 * w.session() / 15) //nolint:forbidigo // some heartbeats, in which nothing must happen
 		if n := m2.changes(); n != 0 {
 			t.Fatalf("the second member has %v before Done", m2.history)
 		}
@@ -199,7 +200,7 @@ func TestCommitsAreRefusedWhileARevocationIsOverdue(t *testing.T) {
 		close(hold)
 		m1.awaitTasks(t, 3)
 		for m := m1.Member(); m.ID == nobody; m = m1.Member() { // Done is just being called
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Millisecond) //nolint:forbidigo // there is no signal for it
 		}
 		ok(t, a.b.Commit(ctx(t), m1.Member(), offs))
 	})
@@ -300,11 +301,16 @@ func TestGroupsThatCannotBeAssignedAreRefused(t *testing.T) {
 func TestAnotherProtocolInTheGroupIsFatal(t *testing.T) {
 	w := fake(t)
 	a := w.app(t)
-	cl := must[*kgo.Client](t)(kgo.NewClient(kgo.SeedBrokers(w.addrs...), kgo.ConsumerGroup(a.group), kgo.ConsumeTopics(a.subs[0].Topics[0])))
+	joined := make(chan struct{}, 1)
+	cl := must[*kgo.Client](t)(kgo.NewClient(kgo.SeedBrokers(w.addrs...), kgo.ConsumerGroup(a.group), kgo.ConsumeTopics(a.subs[0].Topics[0]),
+		kgo.OnPartitionsAssigned(func(context.Context, *kgo.Client, map[string][]int32) {
+			select {
+			case joined <- struct{}{}:
+			default:
+			}
+		})))
 	defer cl.Close()
-	for id := ""; id == ""; id, _ = cl.GroupMetadata() {
-		time.Sleep(time.Millisecond)
-	}
+	<-joined
 	g := must[seam.Group](t)(a.b.Group(ctx(t), a.config("i1")))
 	defer g.Close(false)
 	if _, err := g.Next(ctx(t)); !errors.Is(err, kerr.InconsistentGroupProtocol) {

@@ -91,7 +91,7 @@ func TestAnOutageShorterThanTheSessionCostsNoMembership(t *testing.T) {
 		go func() {
 			answered <- a.b.Commit(ctx(t), m.Member(), seam.Offsets{tp(a.subs[0].Topics[0], 0): {At: 1, Epoch: -1}})
 		}()
-		time.Sleep(outage)
+		time.Sleep(outage) //nolint:forbidigo // the fault is that it takes so long
 		g.open(t)
 		ok(t, <-answered)
 		if n := m.changes(); n != 1 {

@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -42,7 +43,7 @@ func (l *link) Committed(ctx context.Context, group, prefix string, tps []seam.T
 		if err == nil {
 			return offs, nil
 		}
-		if err != kerr.UnstableOffsetCommit {
+		if !errors.Is(err, kerr.UnstableOffsetCommit) {
 			return nil, fmt.Errorf("fetching the offsets of group %s: %w", group, err)
 		}
 		if try%strangersAfter == 0 {

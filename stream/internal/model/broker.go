@@ -185,10 +185,6 @@ func (b *broker) offsets(tps []seam.TP, of func(*log) int64) (map[seam.TP]int64,
 	return out, nil
 }
 
-func (b *broker) since(tps []seam.TP, t time.Time) (map[seam.TP]int64, error) {
-	return b.offsets(tps, func(l *log) int64 { return l.since(t) })
-}
-
 func (b *broker) purge(before map[seam.TP]int64) {
 	for _, tp := range seam.SortedTPs(before) {
 		if l := b.log(tp); l != nil {

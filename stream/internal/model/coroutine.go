@@ -117,7 +117,7 @@ func (w *World) bury() {
 		return
 	}
 	w.reap = false
-	for i := 0; i < len(w.cos); i++ { // unwinding may spawn
+	for i := 0; i < len(w.cos); i++ { //nolint:intrange // unwinding may spawn
 		if c := w.cos[i]; c.life.dead && !c.over {
 			w.cur = c
 			c.stop()

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -169,7 +170,7 @@ func (w *World) stop(point string) {
 		panic(killed{})
 	}
 	if !w.cfg.Instant {
-		w.wait(nil, w.broker.now, true, point)
+		w.wait(context.Background(), w.broker.now, true, point)
 	}
 }
 

@@ -181,7 +181,7 @@ func (a *App) join(ctx context.Context) error {
 	})
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // the end of ctx is a clean stop
 		}
 		return a.explainGroup(err)
 	}

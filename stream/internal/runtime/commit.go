@@ -249,6 +249,7 @@ func (w *worker) committed(offs seam.Offsets) {
 		for name, ms := range t.times() {
 			t.db.SetMeta(name, ms)
 		}
+		t.db.SetMeta(storedAt, w.app.env.Clock.Now().UnixMilli())
 		t.db.Committed(func(p *state.Part) (int64, bool) { return t.storeOf(p).moved(offs) })
 		t.db.Unlock()
 	}
@@ -279,7 +280,7 @@ func (w *worker) storeNow(offs seam.Offsets) {
 		if write := t.db.Persist(); write != nil {
 			err := write.Commit()
 			t.db.Persisted(write, err)
-			t.db.Flush()
+			_ = t.db.Flush()
 		}
 	}
 }

@@ -30,7 +30,7 @@ type Config struct {
 	FlushInterval time.Duration // between flushes, which bound the replay after a crash
 	CacheBytes    int64         // rows kept in memory per task
 	PurgeInterval time.Duration // between deletes of processed repartition records
-	PollRecords   int           // most records taken by one poll
+	PollRecords   int           // most records taken by one poll: all that a fetch brought, since the next fetch goes out when they are taken
 	QueueRecords  int           // records of one input in memory beyond which it is paused
 	Step          int           // most records a task processes before others get their turn
 
@@ -57,7 +57,7 @@ func (c *Config) defaults() {
 		}
 	}
 	setInt(&c.Workers, 1)
-	setInt(&c.PollRecords, 20_000)
+	setInt(&c.PollRecords, 500_000)
 	setInt(&c.QueueRecords, 200_000)
 	setInt(&c.Step, 2048)
 	setBytes := func(p *int64, n int64) {

@@ -19,7 +19,7 @@ func (a *App) member(ctx context.Context) error {
 		ch, err := a.group.Next(ctx)
 		if err != nil {
 			if ctx.Err() != nil {
-				return nil
+				return nil //nolint:nilerr // the end of ctx is a clean stop
 			}
 			return a.explainGroup(err)
 		}
@@ -141,7 +141,7 @@ func (a *App) explainGroup(err error) error {
 			"group "+a.cfg.App+", instance "+a.cfg.Instance, err,
 			"stop one of the two: each process needs an InstanceID and a StateDir of its own")
 	}
-	if e := a.explain(err); e != err && errors.Is(err, kerr.GroupAuthorizationFailed) {
+	if e := a.explain(err); e != err && errors.Is(err, kerr.GroupAuthorizationFailed) { //nolint:errorlint // it had something to say
 		return e
 	}
 	return fault("GROUP", "the consumer group cannot be joined", "group "+a.cfg.App, err,

@@ -21,7 +21,7 @@ type writeBack struct {
 // persistDue is C7: now and then, what is committed goes to disk. It is apart
 // from the commit on purpose; a crash in between costs a replay of the
 // changelog's tail, and a write at each commit would cost half of the CPU.
-func (w *worker) persistDue(ctx context.Context) error {
+func (w *worker) persistDue() {
 	now := w.app.env.Clock.Now()
 	for _, t := range w.order {
 		if t.db == nil || t.write != nil {
@@ -32,7 +32,6 @@ func (w *worker) persistDue(ctx context.Context) error {
 			w.persist(t)
 		}
 	}
-	return nil
 }
 
 func (w *worker) persist(t *task) {

@@ -39,7 +39,6 @@ type prepareJob struct {
 type restore struct {
 	job   *prepareJob
 	store *taskStore
-	reset bool // whatever is in the store was thrown away
 }
 
 // A preparer is a goroutine that prepares tasks. Several tasks are restored
@@ -285,7 +284,7 @@ func (p *preparer) job(j *prepareJob, rs *restore, start, end int64) *changelog.
 			zap.Int64("from", s.part.Position()), zap.Int64("to", end), zap.String("reason", reason))
 	}
 	return &changelog.Job{
-		TP: s.tp, Target: target{s.part}, Start: start, End: end,
+		TP: s.tp, Target: target{s.part}, Start: start, End: end, Anew: p.app.outdated(j.t, s),
 		Restart: func(ctx context.Context) (int64, error) { return p.startOf(ctx, s.tp) },
 		Emptied: func(why string) {
 			reason = why

@@ -54,8 +54,8 @@ func (w *worker) rewind(t *task) {
 	err := t.db.Rewind()
 	t.db.Unlock()
 	if err != nil {
+		err = errors.Join(err, t.db.Close())
 		w.log.Error("stores could not be taken back; they will be opened anew", zap.Stringer("task", t.id), zap.Error(err))
-		t.db.Close()
 		return
 	}
 	w.kept[t.id] = t.db

@@ -250,7 +250,8 @@ func runSeed(t testing.TB, cfg model.Config, procs, workers, inputs int, over ti
 	if !s.w.RunUntil(s.done, 3*time.Minute) {
 		return s, []string{"no progress: " + s.why}
 	}
-	return s, s.check()
+	bad := s.check()
+	return s, bad
 }
 
 func simConfig(seed uint64) model.Config {

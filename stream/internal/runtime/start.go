@@ -310,7 +310,7 @@ func (a *App) checkGrowth(ctx context.Context) error {
 	found, err := a.env.Broker.Topics(ctx, names...)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // the end of ctx is a clean stop
 		}
 		return fmt.Errorf("describing topics: %w", err)
 	}

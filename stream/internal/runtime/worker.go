@@ -97,7 +97,7 @@ func (w *worker) run(ctx context.Context) error {
 			return stop
 		}
 		w.reset(ctx, err)
-		w.app.env.Clock.Sleep(ctx, backoff(failures))
+		_ = w.app.env.Clock.Sleep(ctx, backoff(failures)) // the next session sees the end of ctx
 	}
 }
 
@@ -187,7 +187,8 @@ func (w *worker) step(ctx context.Context) (done bool, err error) {
 			return false, err
 		}
 	}
-	return false, w.persistDue(ctx)
+	w.persistDue()
+	return false, nil
 }
 
 // fetch polls. It waits for records only if no task has any to process, and
@@ -203,7 +204,7 @@ func (w *worker) fetch(ctx context.Context, ready bool) error {
 	wait := time.Duration(0)
 	if !ready {
 		wait = w.patience()
-	} else if w.backlog() > w.app.cfg.PollRecords {
+	} else if w.backlog() > lowWater {
 		return ctx.Err()
 	}
 	batches, err := w.txn.Poll(ctx, w.app.cfg.PollRecords, wait)
@@ -217,13 +218,17 @@ func (w *worker) fetch(ctx context.Context, ready bool) error {
 		if len(b.Records) == 0 { // control records: the position moved
 			w.owners[b.TP].touch()
 		}
-		if in.queued > w.app.cfg.QueueRecords && !in.paused {
+		if in.queued > w.app.cfg.QueueRecords && !in.paused && len(w.owners[b.TP].inputs) > 1 {
+			// It waits for another input, which must still be polled.
 			in.paused = true
 			w.txn.Unassign(in.tp)
 		}
 	}
 	return nil
 }
+
+// lowWater is how few records are queued when more are polled for.
+const lowWater = 20_000
 
 // backlog is how many records are queued in all.
 func (w *worker) backlog() (n int) {

@@ -94,8 +94,9 @@ func (p *Proxy) ask(req kmsg.Request) Action {
 // its client has given up, and waits for the broker to have answered it.
 func (p *Proxy) sendLate(addr net.Addr, frame []byte, d time.Duration) {
 	p.late.Go(func() {
-		time.Sleep(d)
-		c, err := net.Dial(addr.Network(), addr.String())
+		time.Sleep(d) //nolint:forbidigo // the fault is that it takes so long
+		var dialer net.Dialer
+		c, err := dialer.DialContext(context.Background(), addr.Network(), addr.String())
 		if err != nil {
 			return
 		}
@@ -104,30 +105,29 @@ func (p *Proxy) sendLate(addr net.Addr, frame []byte, d time.Duration) {
 		if _, err := c.Write(frame); err != nil {
 			return
 		}
-		readFrame(c)
+		_, _ = readFrame(c) // whatever it is, the broker has acted by now
 	})
 }
 
 // readFrame reads a size and as many bytes; the frame includes the size.
 func readFrame(c net.Conn) ([]byte, error) {
 	var size [4]byte
-	if _, err := readFull(c, size[:]); err != nil {
+	if err := readFull(c, size[:]); err != nil {
 		return nil, err
 	}
 	f := make([]byte, 4+binary.BigEndian.Uint32(size[:]))
 	copy(f, size[:])
-	_, err := readFull(c, f[4:])
+	err := readFull(c, f[4:])
 	return f, err
 }
 
-func readFull(c net.Conn, b []byte) (int, error) {
-	n := 0
-	for n < len(b) {
+func readFull(c net.Conn, b []byte) error {
+	for n := 0; n < len(b); {
 		k, err := c.Read(b[n:])
 		n += k
 		if err != nil {
-			return n, err
+			return err
 		}
 	}
-	return n, nil
+	return nil
 }

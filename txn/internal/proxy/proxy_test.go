@@ -14,7 +14,7 @@ import (
 )
 
 // ask sends an InitProducerID; seen is how many the broker saw of those sent.
-func ask(t *testing.T, act Action) (err error, took time.Duration, seen, sent int32) {
+func ask(t *testing.T, act Action) (took time.Duration, seen, sent int32, err error) {
 	c, err := kfake.NewCluster(kfake.NumBrokers(1))
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func ask(t *testing.T, act Action) (err error, took time.Duration, seen, sent in
 		err = kerr.ErrorForCode(resp.ErrorCode)
 	}
 	p.Wait()
-	return err, took, n.Load(), hooked.Load()
+	return took, n.Load(), hooked.Load(), err
 }
 
 func TestActions(t *testing.T) {
@@ -71,7 +71,7 @@ func TestActions(t *testing.T) {
 		{"answer", Action{Answer: Code(kerr.ProducerFenced)}, kerr.ProducerFenced, 0, 0},
 		{"act and answer", Action{Answer: Code(kerr.ProducerFenced), Act: true}, kerr.ProducerFenced, 1, 0},
 	} {
-		err, took, seen, sent := ask(t, c.act)
+		took, seen, sent, err := ask(t, c.act)
 		if c.want == cut {
 			if err == nil {
 				t.Errorf("%s: no error", c.name)
