@@ -159,7 +159,7 @@ func (c *cluster) await(what string, cond func() bool) {
 		if ctx.Err() != nil {
 			c.Fatalf("never: %s", what)
 		}
-		time.Sleep(time.Millisecond) // between two questions; nothing depends on it
+		time.Sleep(time.Millisecond) //nolint:forbidigo // between two questions; nothing depends on it
 	}
 }
 
@@ -227,7 +227,7 @@ func (c *cluster) compact(p producer, end int64, keep ...int64) {
 		if c.fake != nil {
 			c.fake.Compact()
 		} else {
-			time.Sleep(500 * time.Millisecond) // the cleaner comes every 15 s
+			time.Sleep(500 * time.Millisecond) //nolint:forbidigo // the cleaner comes every 15 s
 		}
 		got := slices.DeleteFunc(c.data(c.tp, c.end(c.tp)), func(o int64) bool { return o >= end })
 		return slices.Equal(got, keep)

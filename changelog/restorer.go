@@ -137,7 +137,8 @@ func (r *Restorer) failed(ctx context.Context, err error) error {
 func (r *Restorer) restart(ctx context.Context, j *Job) {
 	j.restarts++
 	r.src.Unassign(j.TP)
-	over, err := true, error(nil)
+	var over bool
+	var err error
 	if j.Start, err = j.Restart(ctx); err != nil {
 		err = fmt.Errorf("asking where %s begins: %w", j.TP, err)
 	} else if over, err = r.from(j); err == nil && !over {

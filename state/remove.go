@@ -18,7 +18,7 @@ func Quarantine(dir string, o PebbleOptions) (moved string, err error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = h.Close() }() // only the lock, of a directory that has gone
+	defer func() { _ = h.Close() }() // only the lock: the rest was done, or its error is returned
 	for n := 1; ; n++ {
 		moved = fmt.Sprintf("%s.corrupt-%d", h.dir, n)
 		if _, err := h.fs.Stat(moved); errors.Is(err, os.ErrNotExist) {
@@ -47,7 +47,7 @@ func Remove(dir string, o PebbleOptions) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = h.Close() }() // only the lock, of a directory that has gone
+	defer func() { _ = h.Close() }() // only the lock: the rest was done, or its error is returned
 	if err := h.mark(); err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func guardedKafka(t *testing.T) (admin, app []string) {
 		"-o", fmt.Sprintf("advertised.listeners=PLAINTEXT://%s,SASL_PLAINTEXT://%s", open, door),
 		"-o", "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT",
 		"-o", "sasl.enabled.mechanisms=PLAIN",
-		"-o", fmt.Sprintf("listener.name.sasl_plaintext.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_%s=\"%s\";", appUser, appPassword),
+		"-o", fmt.Sprintf("listener.name.sasl_plaintext.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_%s=\"%s\";", appUser, appPassword), //nolint:gocritic // JAAS has its own quoting
 		"-o", "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
 		"-o", "super.users=User:ANONYMOUS",
 	)

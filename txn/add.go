@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -37,6 +38,7 @@ func (p *Producer) Add(ctx context.Context, tps []TP) error {
 	if err != nil {
 		return p.fail(err)
 	}
+	p.addedAt = time.Now()
 	for _, t := range req.Topics {
 		for _, n := range t.Partitions {
 			p.added[TP{Topic: t.Topic, Partition: n}] = struct{}{}

@@ -55,6 +55,7 @@ type Producer struct {
 	prepared bool
 	produced int64
 	added    map[TP]struct{} // in the open transaction
+	addedAt  time.Time       // the last of them
 	spent    error           // the first error
 
 	promise func(*kgo.Record, error) // one for all records, so that none allocates

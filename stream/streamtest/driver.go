@@ -88,7 +88,7 @@ func newDriver(tb tester, define func(*stream.Builder), opts []Option) *Driver {
 // main is the application's process.
 func (d *Driver) main(env seam.Env, disk *model.Disk) error {
 	cfg := runtime.Config{
-		App: appID, Instance: "driver", Workers: 1, Continuous: true, CommitInterval: time.Hour,
+		App: appID, Instance: "driver", Workers: 1, Continuous: true, Gather: -1, CommitInterval: time.Hour,
 		StoreInterval: time.Nanosecond, FlushInterval: time.Nanosecond, Policy: bridge.Policy(d.cfg.policy, appID),
 	}
 	if d.cfg.byHand {

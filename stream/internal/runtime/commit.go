@@ -36,7 +36,7 @@ func (w *worker) commitDue() bool {
 		return true
 	}
 	// Positions that moved past control records alone can wait.
-	return w.app.cfg.Continuous && (w.records > 0 || w.produced) && !w.ready()
+	return w.app.cfg.Continuous && (w.records > 0 || w.produced) && !w.gathering() && !w.ready()
 }
 
 // commit makes one atomic step of everything since the last one, in the order
@@ -255,7 +255,12 @@ func (w *worker) committed(offs seam.Offsets) {
 	}
 	w.arena.reset()
 	w.sinks.ended()
-	w.begun, w.produced, w.records = time.Time{}, false, 0
+	w.restart()
+}
+
+// restart begins the worker's next transaction.
+func (w *worker) restart() {
+	w.begun, w.produced, w.gathered, w.records = time.Time{}, false, false, 0
 }
 
 // moved is the store's new position in its changelog.

@@ -17,6 +17,7 @@ type Config struct {
 	Workers        int           // at least 1
 	CommitInterval time.Duration // longest time between commits
 	Continuous     bool          // commit as soon as the input is drained
+	Gather         time.Duration // how long a transaction of continuous mode waits for more records, once; negative for not at all
 	MaxIdle        time.Duration // how long a task waits for an input that is empty and has no known lag
 
 	Session       time.Duration // of the group membership
@@ -47,6 +48,9 @@ func (c *Config) defaults() {
 		}
 	}
 	set(&c.CommitInterval, 100*time.Millisecond)
+	if c.Gather == 0 {
+		c.Gather = 500 * time.Microsecond
+	}
 	set(&c.Session, 45*time.Second)
 	set(&c.StoreInterval, 2*time.Second)
 	set(&c.FlushInterval, 30*time.Second)

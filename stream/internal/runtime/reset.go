@@ -43,7 +43,7 @@ func (w *worker) reset(ctx context.Context, why error) {
 	}
 	w.closeLeaving()
 	w.fresh()
-	w.begun, w.produced, w.records = time.Time{}, false, 0
+	w.restart()
 	w.app.updateState()
 }
 

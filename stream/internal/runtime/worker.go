@@ -57,6 +57,7 @@ type worker struct {
 	begun    time.Time // of the first change since the last commit; zero if there is none
 	produced bool      // something is in the transaction
 	records  int       // processed since the last commit
+	gathered bool      // in continuous mode: asked once more for records since the last commit
 	purgeAt  time.Time
 	last     map[seam.TP]int64 // of the mutant skipRewind
 	next     int               // the task whose turn it is
@@ -202,7 +203,9 @@ func (w *worker) fetch(ctx context.Context, ready bool) error {
 		return ctx.Err()
 	}
 	wait := time.Duration(0)
-	if !ready {
+	if w.gathering() {
+		w.gathered, wait = true, w.app.cfg.Gather
+	} else if !ready {
 		wait = w.patience()
 	} else if w.backlog() > lowWater {
 		return ctx.Err()
@@ -225,6 +228,15 @@ func (w *worker) fetch(ctx context.Context, ready bool) error {
 		}
 	}
 	return nil
+}
+
+// gathering says that a transaction of continuous mode should be given what
+// arrived while the last one was being committed. The client fetches ahead: the
+// records at hand came right after the last poll, and the fetch that brings
+// those after them has only just gone out. Without them each record would sit
+// through one transaction more.
+func (w *worker) gathering() bool {
+	return w.app.cfg.Continuous && w.app.cfg.Gather > 0 && w.records > 0 && !w.gathered
 }
 
 // lowWater is how few records are queued when more are polled for.
