@@ -122,7 +122,7 @@ func fenceIDs(cl *kgo.Client, app, dir string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	for worker := range childWorkers {
-		id := fmt.Sprintf("%s-%s-%d", app, strings.TrimSpace(string(b)), worker)
+		id := fmt.Sprintf("%s-@%s-%d", app, strings.TrimSpace(string(b)), worker)
 		if err := txn.Fence(ctx, cl, id); err != nil {
 			return fmt.Errorf("fencing %s: %w", id, err)
 		}

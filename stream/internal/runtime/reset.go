@@ -120,8 +120,12 @@ func (w *worker) anyBusy() (busy bool) {
 // drop is the end of a worker that cannot go on. From here on its orders are
 // met by doing nothing.
 func (w *worker) drop(ctx context.Context) {
+	open := w.produced
 	w.reset(ctx, errors.New("the worker ends"))
 	w.releaseAll()
+	if open {
+		w.abandon(ctx)
+	}
 	w.mu.Lock()
 	w.dead = true
 	left := w.inbox
@@ -133,6 +137,18 @@ func (w *worker) drop(ctx context.Context) {
 	if w.stopping != nil {
 		w.app.finished(w.stopping)
 	}
+}
+
+// abandon aborts the transaction that the worker left open, which would hold
+// up the readers of what it wrote, and the next owners of its tasks, until its
+// timeout.
+func (w *worker) abandon(ctx context.Context) {
+	t, err := w.app.env.Broker.Txn(ctx, w.app.txnID(w.id))
+	if err != nil {
+		w.log.Warn("the open transaction could not be aborted; it ends with its timeout", zap.Error(err))
+		return
+	}
+	t.Close()
 }
 
 func isOutOfRange(err error) bool { return errors.Is(err, kerr.OffsetOutOfRange) }
