@@ -203,11 +203,12 @@ func (w *worker) fetch(ctx context.Context, ready bool) error {
 		return ctx.Err()
 	}
 	wait := time.Duration(0)
-	if w.gathering() {
+	switch {
+	case w.gathering():
 		w.gathered, wait = true, w.app.cfg.Gather
-	} else if !ready {
+	case !ready:
 		wait = w.patience()
-	} else if w.backlog() > lowWater {
+	case w.backlog() > lowWater:
 		return ctx.Err()
 	}
 	batches, err := w.txn.Poll(ctx, w.app.cfg.PollRecords, wait)
