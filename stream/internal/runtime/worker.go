@@ -204,7 +204,7 @@ func (w *worker) fetch(ctx context.Context, ready bool) error {
 	}
 	wait := time.Duration(0)
 	switch {
-	case w.gathering():
+	case !ready && w.gathering():
 		w.gathered, wait = true, w.app.cfg.Gather
 	case !ready:
 		wait = w.patience()
