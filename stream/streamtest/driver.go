@@ -123,7 +123,11 @@ func (d *Driver) settle() {
 	}
 }
 
-func (d *Driver) quiet() bool { return !d.p.Alive() || d.w.Idle() }
+// quiet says that there is nothing to do but to wait for input. An application
+// that starts over from what is committed also waits, for a moment.
+func (d *Driver) quiet() bool {
+	return !d.p.Alive() || d.w.Idle() && d.app != nil && d.app.State() == runtime.Running
+}
 
 func (d *Driver) restart() {
 	if d.lose {

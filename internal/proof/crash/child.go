@@ -123,8 +123,10 @@ func fenceIDs(cl *kgo.Client, app, dir string) error {
 	defer cancel()
 	for worker := range childWorkers {
 		id := fmt.Sprintf("%s-@%s-%d", app, strings.TrimSpace(string(b)), worker)
-		if err := txn.Fence(ctx, cl, id); err != nil {
-			return fmt.Errorf("fencing %s: %w", id, err)
+		for _, id := range []string{id, id + "-b"} { // two producers in turn
+			if err := txn.Fence(ctx, cl, id); err != nil {
+				return fmt.Errorf("fencing %s: %w", id, err)
+			}
 		}
 	}
 	return nil

@@ -72,9 +72,9 @@ func (w *waiting) fence(ctx context.Context) ([]string, error) {
 }
 
 // instanceOf takes the instance out of <prefix><instance>-<worker>, or of the
-// second id of such a producer, which ends in "-offsets".
+// other ids of such a worker, which end in "-b" and "-offsets".
 func instanceOf(id, prefix string) (string, bool) {
-	rest, ok := strings.CutPrefix(strings.TrimSuffix(id, "-offsets"), prefix)
+	rest, ok := strings.CutPrefix(strings.TrimSuffix(strings.TrimSuffix(id, "-offsets"), secondSuffix), prefix)
 	if !ok {
 		return "", false
 	}

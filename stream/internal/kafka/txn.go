@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -21,45 +22,84 @@ func (b *broker) Txn(ctx context.Context, id string) (seam.Txn, error) {
 	if b.cfg.TransactionTimeout > 0 {
 		opts = append(opts, kgo.TransactionTimeout(b.cfg.TransactionTimeout))
 	}
-	clients.Lock()
-	p, err := txn.NewProducer(id, b.options(id, append(opts, consumeOptions()...)...)...)
-	clients.Unlock()
-	if err != nil {
-		return nil, fmt.Errorf("transactional id %q: %w", id, err)
+	t := &eos{}
+	for i, suffix := range [...]string{"", secondSuffix} {
+		role := id + suffix
+		mine := opts
+		if i == 0 {
+			mine = append(mine, consumeOptions()...)
+		}
+		clients.Lock()
+		p, err := txn.NewProducer(role, b.options(role, mine...)...)
+		clients.Unlock()
+		if err != nil {
+			t.closeProducers()
+			return nil, fmt.Errorf("transactional id %q: %w", role, err)
+		}
+		t.p[i] = p.WithLogger(b.log)
 	}
-	p.WithLogger(b.log)
-	if err := p.Init(ctx); err != nil {
-		p.Close()
+	if err := t.init(ctx); err != nil {
+		t.closeProducers()
 		return nil, err
 	}
-	return &eos{consumer: newConsumer(p.Client()), p: p}, nil
+	t.consumer = newConsumer(t.p[0].Client())
+	return t, nil
 }
 
-// eos is exactly-once: package txn's producer on a client that also consumes.
+// secondSuffix makes the transactional id of the second producer.
+const secondSuffix = "-b"
+
+// eos is exactly-once: two of package txn's producers in turn, the first of
+// them on the client that also consumes. A producer cannot begin its next
+// transaction before the markers of the last one are written; the other one
+// can. The commits stay one after the other, and so do the records of a
+// partition. Markers may come in another order: what reads them waits for all.
 type eos struct {
 	*consumer
-	p *txn.Producer
+	p   [2]*txn.Producer
+	cur int // whose transaction is open or next
 }
 
 var _ seam.Txn = (*eos)(nil)
 
-func (t *eos) Add(ctx context.Context, tps []seam.TP) error { return t.p.Add(ctx, tps) }
+// init fences the former owner of both ids.
+func (t *eos) init(ctx context.Context) error {
+	second := make(chan error, 1)
+	go func() { second <- t.p[1].Init(ctx) }()
+	return errors.Join(t.p[0].Init(ctx), <-second)
+}
 
-func (t *eos) Produce(recs []*kgo.Record) { t.p.Produce(recs) }
+func (t *eos) Add(ctx context.Context, tps []seam.TP) error { return t.p[t.cur].Add(ctx, tps) }
+
+func (t *eos) Produce(recs []*kgo.Record) { t.p[t.cur].Produce(recs) }
 
 func (t *eos) Prepare(ctx context.Context, m seam.Member, offs seam.Offsets) error {
-	return t.p.Prepare(ctx, m, offs)
+	return t.p[t.cur].Prepare(ctx, m, offs)
 }
 
 func (t *eos) CommitOffsets(ctx context.Context, m seam.Member, offs seam.Offsets) error {
-	return t.p.CommitOffsets(ctx, m, offs)
+	return t.p[t.cur].CommitOffsets(ctx, m, offs)
 }
 
-func (t *eos) End(ctx context.Context, commit bool) error { return t.p.End(ctx, commit) }
+func (t *eos) End(ctx context.Context, commit bool) error {
+	err := t.p[t.cur].End(ctx, commit)
+	if err == nil {
+		t.cur ^= 1
+	}
+	return err
+}
 
 func (t *eos) Close() {
 	t.Wake()
-	t.p.Close()
+	t.closeProducers()
+}
+
+func (t *eos) closeProducers() {
+	for _, p := range t.p {
+		if p != nil {
+			p.Close()
+		}
+	}
 }
 
 // plain is at-least-once: the same steps without a transaction. What was

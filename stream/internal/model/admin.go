@@ -75,10 +75,10 @@ func (l *link) fenceStrangers(ctx context.Context, group, prefix string) error {
 	return err
 }
 
-// instanceOf takes "prefix instance-worker" apart, and the second id of such a
+// instanceOf takes "prefix instance-worker" apart, and the other ids of such a
 // producer.
 func instanceOf(id, prefix string) (string, bool) {
-	rest, ok := strings.CutPrefix(strings.TrimSuffix(id, "-offsets"), prefix)
+	rest, ok := strings.CutPrefix(strings.TrimSuffix(strings.TrimSuffix(id, "-offsets"), "-b"), prefix)
 	i := strings.LastIndexByte(rest, '-')
 	if !ok || i < 0 {
 		return "", false

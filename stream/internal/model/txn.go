@@ -18,7 +18,8 @@ import (
 type transaction struct {
 	consumer
 	ticket
-	offsets  ticket // of the second id, for offsets alone
+	other    ticket // whose turn is next: two producers in turn, as the real client has them
+	offsets  ticket // of the id, for offsets alone
 	parts    []*outbox
 	begun    bool
 	used     bool // something was produced
@@ -43,7 +44,11 @@ func (l *link) Txn(ctx context.Context, id string) (seam.Txn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening transactional id %s-offsets: %w", id, err)
 	}
-	return &transaction{consumer: consumer{l: l}, ticket: k, offsets: second}, nil
+	other, err := l.initProducerID(ctx, id+"-b")
+	if err != nil {
+		return nil, fmt.Errorf("opening transactional id %s-b: %w", id, err)
+	}
+	return &transaction{consumer: consumer{l: l}, ticket: k, other: other, offsets: second}, nil
 }
 
 func (l *link) initProducerID(ctx context.Context, id string) (ticket, error) {
@@ -240,6 +245,7 @@ func (t *transaction) End(ctx context.Context, commit bool) error {
 		return t.fail(fmt.Errorf("%s the transaction of %s: %w", what, t.id, err))
 	}
 	t.epoch = epoch
+	t.ticket, t.other = t.other, t.ticket
 	t.begun, t.used, t.prepared, t.parts = false, false, false, t.parts[:0]
 	return nil
 }

@@ -115,17 +115,17 @@ func (w *worker) flush(ctx context.Context) error {
 		if err := t.locked(t.emit); err != nil {
 			return err
 		}
-		if err := w.handOver(ctx, t); err != nil {
+		if err := w.handOverMuch(ctx, t); err != nil {
 			return err
 		}
 		if err := t.logChanges(); err != nil {
 			return err
 		}
-		if err := w.handOver(ctx, t); err != nil {
+		if err := w.handOverMuch(ctx, t); err != nil {
 			return err
 		}
 	}
-	return nil
+	return w.handOverAll(ctx)
 }
 
 // emit sends on what aggregates hold back. A failure here has no one record
@@ -137,6 +137,10 @@ func (t *task) emit() error {
 	}
 	if t.corrupted(err) {
 		return t.damage(err)
+	}
+	var u *unlearned
+	if errors.As(err, &u) {
+		return u
 	}
 	if err != nil {
 		return fatalf("task %s: sending results at the commit: %w", t.id, err)

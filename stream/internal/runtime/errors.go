@@ -21,6 +21,15 @@ func (m *MissingTopic) Error() string {
 // Unwrap is ErrNoTopic.
 func (m *MissingTopic) Unwrap() error { return ErrNoTopic }
 
+// unlearned is a missing topic of a timer or of a result at the commit. These
+// cannot be had again as a record can, so the worker starts over from what is
+// committed and knows the topic then, or knows that it is missing.
+type unlearned struct{ topic string }
+
+func (u *unlearned) Error() string {
+	return "topic " + u.topic + " is written to for the first time, outside of a record"
+}
+
 // ErrIncompatible is state or topics that do not fit the topology.
 var ErrIncompatible = errors.New("state or topics do not fit the topology")
 

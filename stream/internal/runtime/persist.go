@@ -13,7 +13,7 @@ import (
 // A writeBack is committed rows on their way to disk, off the worker's loop.
 type writeBack struct {
 	t     *task
-	write *state.Write
+	write *state.Write // nil to flush only
 	flush bool
 	err   error
 }
@@ -28,8 +28,11 @@ func (w *worker) persistDue() {
 			continue
 		}
 		due := !now.Before(t.storeAt) || t.db.PendingBytes() > w.app.cfg.StoreBytes
-		if due && t.db.PendingBytes() > 0 {
+		switch {
+		case due && t.db.PendingBytes() > 0:
 			w.persist(t)
+		case t.unflushed && !now.Before(t.flushAt):
+			w.writeBack(t, nil, true)
 		}
 	}
 }
@@ -43,16 +46,24 @@ func (w *worker) persist(t *task) {
 	if write == nil {
 		return
 	}
-	wb := &writeBack{t: t, write: write}
-	if !now.Before(t.flushAt) {
-		wb.flush = true
-		t.flushAt = now.Add(w.app.cfg.FlushInterval)
+	w.writeBack(t, write, !now.Before(t.flushAt))
+}
+
+// writeBack commits a write, if there is one, and flushes, on a goroutine of
+// its own.
+func (w *worker) writeBack(t *task, write *state.Write, flush bool) {
+	wb := &writeBack{t: t, write: write, flush: flush}
+	if flush {
+		t.flushAt = w.app.env.Clock.Now().Add(w.app.cfg.FlushInterval)
 	}
 	t.write = wb
 	w.app.env.Go("store "+t.id.String(), func() {
-		if wb.err = wb.write.Commit(); wb.err == nil {
+		if write != nil {
+			wb.err = write.Commit()
+		}
+		if wb.err == nil {
 			w.app.env.Stops.At("C7")
-			if wb.flush {
+			if flush {
 				wb.err = t.db.Flush()
 			}
 		}
@@ -65,6 +76,7 @@ func (w *worker) persist(t *task) {
 func (w *worker) written(wb *writeBack) error {
 	t := wb.t
 	t.write = nil
+	t.unflushed = !wb.flush || wb.err != nil
 	t.db.Lock()
 	t.db.Persisted(wb.write, wb.err)
 	t.db.Unlock()

@@ -16,7 +16,7 @@ func (w *worker) work(ctx context.Context) error {
 	w.next++
 	err := t.process(w.app.cfg.Step)
 	if err == nil {
-		return w.handOver(ctx, t)
+		return w.handOverMuch(ctx, t)
 	}
 	var m *MissingTopic
 	if errors.As(err, &m) && w.app.unknown(m.Topic) {
@@ -24,7 +24,7 @@ func (w *worker) work(ctx context.Context) error {
 	}
 	// Only this record failed, and its effects are undone: what was done
 	// before it, by this task and the others, is whole and can be kept.
-	if cerr := errors.Join(w.handOver(ctx, t), w.commit(ctx)); cerr != nil {
+	if cerr := w.commit(ctx); cerr != nil {
 		w.log.Warn("what was processed before the failure could not be committed; it will be processed again", zap.Error(cerr))
 	}
 	return err
@@ -47,7 +47,12 @@ func (t *task) locked(f func() error) error {
 
 func (t *task) run(max int) error {
 	n := 0
-	defer func() { t.w.records += n }()
+	defer func() {
+		t.w.records += n
+		if t.touched {
+			t.w.changed()
+		}
+	}()
 	for ; n < max && !t.commitSoon; n++ {
 		in := t.choose()
 		if in == nil {
@@ -58,7 +63,6 @@ func (t *task) run(max int) error {
 		}
 	}
 	if n > 0 {
-		t.touch()
 		t.resume()
 	}
 	return nil
@@ -79,6 +83,7 @@ func (t *task) one(in *input) error {
 	}
 	in.time = max(in.time, ms)
 	in.pop()
+	t.touched = true // what it sent and its offset go together, whatever comes next
 	if t.streamTime >= t.inst.NextStream() {
 		return t.timers(t.streamTime, t.inst.Stream)
 	}
@@ -127,6 +132,9 @@ func (t *task) resume() {
 func (t *task) failed(r *kgo.Record, err error) error {
 	var m *MissingTopic
 	if errors.As(err, &m) && t.w.app.unknown(m.Topic) {
+		if r == nil {
+			return &unlearned{m.Topic}
+		}
 		return m
 	}
 	if t.corrupted(err) {
@@ -200,6 +208,24 @@ func (w *worker) wallTimers(ctx context.Context) error {
 			return err
 		}
 		t.touch()
+	}
+	return w.handOverAll(ctx)
+}
+
+// much is how many staged records do not wait for those of other tasks.
+const much = 2048
+
+func (w *worker) handOverMuch(ctx context.Context, t *task) error {
+	if len(t.staged) < much {
+		return nil
+	}
+	return w.handOver(ctx, t)
+}
+
+// handOverAll gives what all tasks have staged to the producer: small amounts
+// together, so that all their partitions join the transaction by one request.
+func (w *worker) handOverAll(ctx context.Context) error {
+	for _, t := range w.order {
 		if err := w.handOver(ctx, t); err != nil {
 			return err
 		}

@@ -29,11 +29,12 @@ type task struct {
 
 	corrupt error // found in its stores, which are not used again then
 
-	touched bool            // since the last commit: positions, state or times have changed
-	drops   map[dropKey]int // records left out since the last commit
-	write   *writeBack
-	storeAt time.Time // when committed rows are to be written
-	flushAt time.Time // when they are to be flushed
+	touched   bool            // since the last commit: positions, state or times have changed
+	drops     map[dropKey]int // records left out since the last commit
+	write     *writeBack
+	unflushed bool      // rows were written that a crash could lose
+	storeAt   time.Time // when committed rows are to be written
+	flushAt   time.Time // when they are to be flushed
 }
 
 // A taskStore is one store of a task and its changelog.

@@ -98,6 +98,12 @@ func (w *worker) run(ctx context.Context) error {
 			return stop
 		}
 		w.reset(ctx, err)
+		var u *unlearned
+		if errors.As(err, &u) {
+			if err := w.app.learn(ctx, u.topic); err != nil {
+				w.log.Warn("a topic could not be looked up; trying again", zap.String("topic", u.topic), zap.Error(err))
+			}
+		}
 		_ = w.app.env.Clock.Sleep(ctx, backoff(failures)) // the next session sees the end of ctx
 	}
 }
@@ -120,6 +126,10 @@ func (w *worker) judge(ctx context.Context, err error) error {
 	var f fatal
 	if errors.As(err, &f) {
 		return f.error
+	}
+	var u *unlearned
+	if errors.As(err, &u) {
+		return nil
 	}
 	var fl *Fault
 	if errors.As(err, &fl) {
@@ -179,6 +189,9 @@ func (w *worker) step(ctx context.Context) (done bool, err error) {
 		if err := w.work(ctx); err != nil {
 			return false, err
 		}
+	}
+	if err := w.handOverAll(ctx); err != nil {
+		return false, err
 	}
 	if err := w.wallTimers(ctx); err != nil {
 		return false, err
@@ -267,6 +280,9 @@ func (w *worker) patience() time.Duration {
 		}
 		if t.db != nil && t.write == nil && t.db.PendingBytes() > 0 {
 			until(t.storeAt)
+		}
+		if t.unflushed && t.write == nil {
+			until(t.flushAt)
 		}
 		if w.app.cfg.MaxIdle > 0 && t.queued() > 0 {
 			wait = min(wait, 10*time.Millisecond)
