@@ -1,14 +1,23 @@
 package stream
 
-// openAll opens all uses of a stream as one port.
-func openAll[K, V any](o *opener, uses []func(o *opener) (port[K, V], error)) (port[K, V], error) {
-	ports := make([]port[K, V], 0, len(uses))
+// openEach opens uses in order of declaration.
+func openEach[P any](o *opener, uses []func(o *opener) (P, error)) ([]P, error) {
+	ports := make([]P, 0, len(uses))
 	for _, open := range uses {
 		p, err := open(o)
 		if err != nil {
 			return nil, err
 		}
 		ports = append(ports, p)
+	}
+	return ports, nil
+}
+
+// openAll opens all uses of a stream as one port.
+func openAll[K, V any](o *opener, uses []func(o *opener) (port[K, V], error)) (port[K, V], error) {
+	ports, err := openEach(o, uses)
+	if err != nil {
+		return nil, err
 	}
 	if len(ports) == 1 {
 		return ports[0], nil
@@ -30,13 +39,9 @@ func (f fan[K, V]) push(r Record[K, V]) error {
 
 // openAllTables is openAll for tables.
 func openAllTables[K, V any](o *opener, uses []func(o *opener) (tablePort[K, V], error)) (tablePort[K, V], error) {
-	ports := make([]tablePort[K, V], 0, len(uses))
-	for _, open := range uses {
-		p, err := open(o)
-		if err != nil {
-			return nil, err
-		}
-		ports = append(ports, p)
+	ports, err := openEach(o, uses)
+	if err != nil {
+		return nil, err
 	}
 	if len(ports) == 1 {
 		return ports[0], nil

@@ -1,8 +1,9 @@
 package runtime
 
 import (
-	"github.com/twmb/franz-go/pkg/kgo"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/semelstream/semel/internal/seam"
 	"github.com/semelstream/semel/state"

@@ -93,16 +93,8 @@ func (t *task) one(in *input) error {
 // timers runs due timers. There is no record to blame for their failure: what
 // a failed one did is undone, and the policy can skip that, not more.
 func (t *task) timers(now int64, fire func(int64) error) error {
-	mark := t.mark()
-	err := fire(now)
-	if err == nil && t.tooLarge != nil {
-		err = t.takeTooLarge()
-	}
-	if err == nil {
-		return nil
-	}
-	t.undo(mark)
-	return t.failed(nil, err)
+	mark := t.Savepoint()
+	return t.Settle(mark, fire(now))
 }
 
 // touch notes that there is something to commit.

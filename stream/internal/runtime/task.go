@@ -140,13 +140,20 @@ func (t *Task) Process(in Instance, i int, r *kgo.Record, ms int64) error {
 	t.now = r
 	err := in.Push(i, r)
 	t.now = nil
-	if err == nil && t.tooLarge != nil {
-		err = t.takeTooLarge()
+	return t.finish(mark, err)
+}
+
+// finish ends what began at mark: if it failed, or staged what does not fit,
+// everything since is taken back.
+func (t *Task) finish(mark int, err error) error {
+	if err == nil {
+		if t.tooLarge == nil {
+			return nil
+		}
+		err = t.tooLarge
 	}
-	if err != nil {
-		t.tooLarge = nil
-		t.undo(mark)
-	}
+	t.tooLarge = nil // of what is taken back, so that no later record is blamed
+	t.undo(mark)
 	return err
 }
 
@@ -157,15 +164,7 @@ func (t *Task) Savepoint() int { return t.mark() }
 
 // Settle ends what began with Savepoint and failed with err, if it failed.
 func (t *Task) Settle(mark int, err error) error {
-	if err == nil && t.tooLarge != nil {
-		err = t.takeTooLarge()
-	}
-	if err == nil {
-		return nil
-	}
-	t.tooLarge = nil
-	t.undo(mark)
-	if t.decide == nil {
+	if err = t.finish(mark, err); err == nil || t.decide == nil {
 		return err
 	}
 	return t.decide(err)

@@ -1,0 +1,30 @@
+package runtime
+
+import (
+	"errors"
+	"testing"
+)
+
+// Something that fails may have sent, before that, what does not fit its
+// topic. Both are taken back, and what comes next is not blamed for either.
+func TestWhatIsTooLargeIsTakenBackWithWhatFailed(t *testing.T) {
+	task := NewTask(TaskConfig{Partitions: func(string) int32 { return 1 }})
+	task.sinks.max = func(string) int { return 2000 }
+	out, err := task.Sink("out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	why := errors.New("no")
+	mark := task.Savepoint()
+	task.Stage(out, 0, nil, make([]byte, 100), 0, nil)
+	task.Stage(out, 0, nil, make([]byte, 5000), 0, nil)
+	if err := task.Settle(mark, why); !errors.Is(err, why) {
+		t.Errorf("it failed with %v, want %v", err, why)
+	}
+	if n := len(task.Staged()); n != 0 {
+		t.Errorf("%d records are left", n)
+	}
+	if err := task.Settle(task.Savepoint(), nil); err != nil {
+		t.Errorf("the next one is blamed: %v", err)
+	}
+}
