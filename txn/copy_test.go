@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/zap/zaptest"
 )
 
 // A copying is an application under test: Sessions that copy an input to an
@@ -40,7 +41,7 @@ func newCopying(w *world) *copying {
 }
 
 func (c *copying) config(id string, opts ...kgo.Opt) Config {
-	return Config{Group: c.group, TransactionalID: id, Brokers: c.seeds, Topics: []string{c.in}, Interval: 20 * time.Millisecond,
+	return Config{Group: c.group, TransactionalID: id, Brokers: c.seeds, Topics: []string{c.in}, Interval: 20 * time.Millisecond, Logger: zaptest.NewLogger(c),
 		Client: append([]kgo.Opt{kgo.Dialer(c.net.Dial), kgo.HeartbeatInterval(100 * time.Millisecond), kgo.ProducerLinger(0)}, opts...)}
 }
 

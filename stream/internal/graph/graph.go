@@ -57,7 +57,10 @@ type StoreKind string
 
 // The kinds of stores.
 const (
-	KeyValue StoreKind = "key-value"
+	KeyValue  StoreKind = "key-value"
+	Window    StoreKind = "window"
+	Session   StoreKind = "session"
+	Versioned StoreKind = "versioned"
 )
 
 // A Store is a state store.
@@ -71,6 +74,19 @@ type Store struct {
 	Node        *Node             // that declared it
 	Where       string
 	Sub         int // set by Cut
+
+	// Retain is for how long rows are kept, in milliseconds: a window's from its
+	// start, a session's from its end, a version's from when the next one began.
+	Retain int64
+	// ByKey is of window stores in which the windows of one key are looked up
+	// together, rather than the windows of one time.
+	ByKey bool
+	// Duplicates is of window stores that keep several rows under one key and
+	// start.
+	Duplicates bool
+	// ByTime is of stores that are also walked through in order of the ends of
+	// their windows or sessions.
+	ByTime bool
 }
 
 // ChangelogName is the changelog topic's name on the broker.
