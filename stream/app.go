@@ -100,7 +100,7 @@ func (a *App) Run(ctx context.Context) error {
 	a.started, a.stop = true, stop
 	a.mu.Unlock()
 	defer close(a.ended)
-	err := a.run(ctx)
+	err := publicError(a.cfg.AppID, a.run(ctx))
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.rt, a.state = nil, Stopped
@@ -130,7 +130,7 @@ func (a *App) run(ctx context.Context) error {
 	a.mu.Lock()
 	a.rt = rt
 	a.mu.Unlock()
-	return publicError(a.cfg.AppID, rt.Run(ctx))
+	return rt.Run(ctx)
 }
 
 // transactionTimeout is longer than a commit may take while a broker fails over
@@ -197,7 +197,7 @@ func publicError(app string, err error) error {
 		return newFailure(app, f.Task, f.Failure, f.Record)
 	}
 	if errors.Is(err, runtime.ErrIncompatible) && !errors.Is(err, ErrIncompatible) {
-		return fmt.Errorf("%w: %w", ErrIncompatible, err)
+		err = fmt.Errorf("%w: %w", ErrIncompatible, err)
 	}
-	return err
+	return publicFault(err)
 }

@@ -72,11 +72,25 @@ func (f *Failure) Error() string {
 		where += fmt.Sprintf(", record %s/%d at offset %d", f.Topic, f.Partition, f.Offset)
 	}
 	text := fmt.Sprintf("operator %q failed (%s, %s): %v", f.Operator, f.Op, where, f.Err)
-	var inner *runtime.Fault
-	if h, ok := hints[f.Op]; ok && !errors.As(f.Err, &inner) { // that one has a hint of its own
+	if h, ok := hints[f.Op]; ok && !f.explained() {
 		return h.code + ": " + text + "; " + h.do
 	}
 	return text
+}
+
+// Code is short and stable, such as "SEMEL-DECODE"; docs/reference/errors.md
+// lists them. It is that of Err if Err has one.
+func (f *Failure) Code() string {
+	if inner, ok := errors.AsType[*runtime.Fault](f.Err); ok {
+		return inner.Code
+	}
+	return hints[f.Op].code
+}
+
+// explained says that Err has a code and a hint of its own.
+func (f *Failure) explained() bool {
+	_, ok := errors.AsType[*runtime.Fault](f.Err)
+	return ok
 }
 
 // hints are what the failure of a step is called and what to do about it.
