@@ -71,6 +71,9 @@ func textFiles(t *testing.T) []file {
 		if d.IsDir() {
 			return skipDir(filepath.ToSlash(rel))
 		}
+		if rel == ".git" { // of a second work tree
+			return nil
+		}
 		if info, err := d.Info(); err != nil || !info.Mode().IsRegular() || info.Size() > maxText {
 			return err
 		}
