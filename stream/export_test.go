@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,8 +27,33 @@ func NewReplay(t *testing.T, define func(*Builder)) *Replay { return &Replay{new
 // to topics that are not internal.
 func (p *Replay) Feed(k *kgo.Record) []*kgo.Record {
 	p.r.t.Helper()
-	p.drain([]*kgo.Record{k})
-	return p.take()
+	out, err := p.Try(k)
+	p.r.must(err)
+	return out
+}
+
+// Try is Feed for a record that may fail.
+func (p *Replay) Try(k *kgo.Record) ([]*kgo.Record, error) {
+	err := p.drain([]*kgo.Record{k})
+	return p.take(), err
+}
+
+// A Drop is a record that an operator left out.
+type Drop struct{ Kind, Operator, Reason string }
+
+// Dropped are the drops since the last call.
+func (p *Replay) Dropped() []Drop {
+	var drops []Drop
+	for _, d := range p.r.drops {
+		op, reason, _ := strings.Cut(d, ": ")
+		for _, n := range p.r.top.graph.Nodes {
+			if n.Name == op {
+				drops = append(drops, Drop{n.Kind, op, reason})
+			}
+		}
+	}
+	p.r.drops = nil
+	return drops
 }
 
 // Advance moves the wall clock.
@@ -56,12 +82,13 @@ func (p *Replay) take() []*kgo.Record {
 	return out
 }
 
-func (p *Replay) drain(waiting []*kgo.Record) {
-	p.r.t.Helper()
+func (p *Replay) drain(waiting []*kgo.Record) error {
 	for len(waiting) > 0 {
 		k := slices.MinFunc(waiting, func(a, b *kgo.Record) int { return a.Timestamp.Compare(b.Timestamp) })
 		waiting = slices.DeleteFunc(waiting, func(o *kgo.Record) bool { return o == k })
-		p.dispatch(k)
+		if err := p.dispatch(k); err != nil {
+			return err
+		}
 		for _, task := range p.r.sorted() {
 			for _, o := range task.Take() {
 				c := *o
@@ -73,21 +100,24 @@ func (p *Replay) drain(waiting []*kgo.Record) {
 			}
 		}
 	}
+	return nil
 }
 
 // dispatch gives k to the tasks that read its topic.
-func (p *Replay) dispatch(k *kgo.Record) {
-	p.r.t.Helper()
+func (p *Replay) dispatch(k *kgo.Record) error {
 	tp := seam.TP{Topic: k.Topic, Partition: k.Partition}
 	k.Offset = p.r.offsets[tp]
 	p.r.offsets[tp]++
 	for _, sub := range p.r.top.graph.Subs {
 		for i, topic := range sub.Sources {
 			if topic.FullName(rigApp) == k.Topic {
-				p.r.must(p.r.process(p.r.tasks[seam.Task{Sub: int32(sub.ID), Partition: k.Partition}], i, k))
+				if err := p.r.process(p.r.tasks[seam.Task{Sub: int32(sub.ID), Partition: k.Partition}], i, k); err != nil {
+					return err
+				}
 			}
 		}
 	}
+	return nil
 }
 
 // A Row is a row of a store as text; Ms is its time.

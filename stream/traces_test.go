@@ -4,63 +4,102 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"maps"
+	"math"
 	"os"
 	"path/filepath"
-	"slices"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-
-	"github.com/semelstream/semel/stream"
 )
 
 // The golden traces are what Kafka Streams did, step by step. GOLDEN names
-// their folder.
+// their folder, <area>/<shape>--<scenario>.json.
 
 type trace struct {
-	Name, Shape string
-	Defect      *struct{ ID, Why string }
-	Steps       []goldenStep
-	Stores      map[string][]struct {
-		Key, Value any
-		Ts         *int64
-	}
+	Name, Area, Shape string
+	Topology          string // in words; the last lines give topics and stores with their types
+	Defect            *struct{ ID, Why string }
+	Steps             []goldenStep
+	Stores            map[string][]goldenRow
+
+	types map[string]goldenType // of topics and stores
 }
 
+// A goldenStep is a record that goes in, or a move of the wall clock.
 type goldenStep struct {
-	In   *goldenRecord
-	Wall int64 // without In: the clock moves on by so many milliseconds
-	Out  []goldenRecord
+	In      *goldenRecord
+	Wall    int64 // without In: the clock moves on by so many milliseconds
+	Out     []goldenRecord
+	Dropped int
+	Error   string // the reference stopped here
 }
 
 type goldenRecord struct {
 	Topic      string
-	Key, Value any
+	Key, Value any // string, json.Number or nil; as a key also a goldenWindow
 	Ts         int64
 	Headers    [][2]*string
 	Defect     string
+	Due        *int // the step in which the record was due, if it came later
 }
 
-// readTraces are the traces of the shapes that are written here.
-func readTraces(t *testing.T) []trace {
+// A goldenRow is a row of a store at the end.
+type goldenRow struct {
+	Key, Value any
+	Ts         *int64
+}
+
+// A goldenWindow is a windowed key. The end of a session is part of it; a time
+// window's follows from its start.
+type goldenWindow struct {
+	key        any
+	start, end int64
+	session    bool
+}
+
+// A goldenType is what a topic or a store holds, in words.
+type goldenType struct{ kind, key, value string }
+
+func (g goldenType) windowed() bool { return strings.HasPrefix(g.key, "Windowed") }
+
+func (g goldenType) session() bool { return strings.HasSuffix(g.key, "session") }
+
+// goldenDir is where the traces are, or the test is skipped.
+func goldenDir(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv("GOLDEN")
 	if dir == "" {
 		t.Skip("GOLDEN names no folder of traces")
 	}
+	return dir
+}
+
+// readTraces are the traces of the shapes that are written here.
+func readTraces(t *testing.T) []trace {
+	t.Helper()
+	var traces []trace
+	for _, tr := range allTraces(t) {
+		if shapes[tr.Shape] != nil {
+			traces = append(traces, tr)
+		}
+	}
+	return traces
+}
+
+func allTraces(t *testing.T) []trace {
+	t.Helper()
+	dir := goldenDir(t)
 	files, err := filepath.Glob(filepath.Join(dir, "*", "*.json"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no traces in %s: %v", dir, err)
 	}
 	var traces []trace
 	for _, file := range files {
-		if shape, _, _ := strings.Cut(filepath.Base(file), "--"); shapes[shape] != nil {
-			traces = append(traces, readTrace(t, file))
-		}
+		traces = append(traces, readTrace(t, file))
 	}
 	return traces
 }
@@ -77,7 +116,42 @@ func readTrace(t *testing.T, file string) (tr trace) {
 	if err := d.Decode(&tr); err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}
+	tr.types = typesIn(tr.Topology)
+	for i := range tr.Steps {
+		for j := range tr.Steps[i].Out {
+			o := &tr.Steps[i].Out[j]
+			o.Key = windowKey(o.Key, tr.types[o.Topic].session())
+		}
+	}
 	return tr
+}
+
+var typeLine = regexp.MustCompile(`(?m)^(Input|Output|Store) ([^:]+): (?:(.*store)(?:, .*)?, )?(.*) -> (.*)\.$`)
+
+// typesIn reads the last lines of a topology.
+func typesIn(topology string) map[string]goldenType {
+	types := map[string]goldenType{}
+	for _, m := range typeLine.FindAllStringSubmatch(topology, -1) {
+		types[m[2]] = goldenType{m[3], m[4], m[5]}
+	}
+	return types
+}
+
+// windowKey makes a goldenWindow of a key with start and end.
+func windowKey(key any, session bool) any {
+	parts, ok := key.(map[string]any)
+	if !ok {
+		return key
+	}
+	return goldenWindow{parts["key"], number(parts["start"]), number(parts["end"]), session}
+}
+
+func number(v any) int64 {
+	n, err := v.(json.Number).Int64()
+	if err != nil {
+		panic(err)
+	}
+	return n
 }
 
 // kafka is the record as bytes: texts as they are, numbers as eight bytes.
@@ -98,195 +172,98 @@ func goldenBytes(v any) []byte {
 	case string:
 		return append([]byte{}, v...)
 	case json.Number:
-		n, err := v.Int64()
-		if err != nil {
-			panic(err)
+		return binary.BigEndian.AppendUint64(nil, uint64(number(v)))
+	case goldenWindow:
+		b := goldenBytes(v.key)
+		if v.session {
+			b = binary.BigEndian.AppendUint64(b, uint64(v.end))
 		}
-		return binary.BigEndian.AppendUint64(nil, uint64(n))
+		return binary.BigEndian.AppendUint64(b, uint64(v.start))
+	case nil:
+		return nil
 	}
-	return nil
+	panic(fmt.Sprintf("%T", v))
 }
 
-// showOne is a record as text.
-func showOne(k *kgo.Record) string {
-	null := func(b []byte) string {
-		if b == nil {
-			return "null"
-		}
-		return strconv.Quote(string(b))
-	}
-	s := fmt.Sprintf("%s %s=%s@%d", k.Topic, null(k.Key), null(k.Value), k.Timestamp.UnixMilli())
+// show is a record as text. What the topic's types do not fit is shown as
+// bytes.
+func (tr *trace) show(k *kgo.Record) string {
+	g := tr.types[k.Topic]
+	s := fmt.Sprintf("%s %s=%s@%d", k.Topic, g.showKey(k.Key), showPart(k.Value, g.value), k.Timestamp.UnixMilli())
 	for _, h := range k.Headers {
-		s += fmt.Sprintf(" %s:%s", h.Key, null(h.Value))
+		s += fmt.Sprintf(" %s:%s", h.Key, showPart(h.Value, ""))
 	}
 	return s
 }
 
-func showAll(ks []*kgo.Record) []string {
+func (g goldenType) showKey(b []byte) string {
+	switch n := len(b) - 8; {
+	case !g.windowed() || n < 0:
+		return showPart(b, g.key)
+	case g.session() && n >= 8:
+		return fmt.Sprintf("%q[%d,%d]", b[:n-8], bigEndian(b[n:]), bigEndian(b[n-8:]))
+	default:
+		return fmt.Sprintf("%q[%d]", b[:n], bigEndian(b[n:]))
+	}
+}
+
+func showPart(b []byte, typ string) string {
+	switch {
+	case b == nil:
+		return "null"
+	case typ == "Long" && len(b) == 8:
+		return strconv.FormatInt(bigEndian(b), 10)
+	}
+	return strconv.Quote(string(b))
+}
+
+func bigEndian(b []byte) int64 { return int64(binary.BigEndian.Uint64(b)) }
+
+func (tr *trace) showAll(ks []*kgo.Record) []string {
 	var out []string
 	for _, k := range ks {
-		out = append(out, showOne(k))
+		out = append(out, tr.show(k))
 	}
 	return out
 }
 
-func (s goldenStep) String() string {
+func (tr *trace) showStep(s goldenStep) string {
 	if s.In == nil {
 		return fmt.Sprintf("clock +%d ms", s.Wall)
 	}
-	return showOne(s.In.kafka())
+	return tr.show(s.In.kafka())
 }
 
-// perform does one step, in a transaction of its own.
-func (s goldenStep) perform(replay *stream.Replay) []*kgo.Record {
-	if s.In == nil {
-		out := replay.Advance(time.Duration(s.Wall) * time.Millisecond)
-		return append(out, replay.Commit()...)
-	}
-	out := replay.Feed(s.In.kafka())
-	return append(out, replay.Commit()...)
-}
-
-// initialAsOld is the one defect of the reference in the traces here: it takes
-// an aggregate's initial value for an old one.
-const initialAsOld = "no-id-initial-as-old"
-
-// wanted is what the step is to give, without what shows the defect.
+// wanted is what the step is to give.
 func (s goldenStep) wanted() []*kgo.Record {
 	var out []*kgo.Record
 	for _, o := range s.Out {
-		if o.Defect != initialAsOld {
-			out = append(out, o.kafka())
-		}
+		out = append(out, o.kafka())
 	}
 	return out
 }
 
-// leavesOut are traces in which the reference left out deletes of rows that a
-// filter had hidden, where it happened to know that. A table here tells what
-// is deleted, unless something that follows asks for old values.
-var leavesOut = map[string]bool{"to-table-rekeyed--r1": true}
-
-// A visible knows what rows the topics hold.
-type visible map[string]bool
-
-// deletes leaves out deletes of rows that are not there.
-func (v visible) deletes(ks []*kgo.Record) []*kgo.Record {
-	return slices.DeleteFunc(ks, func(k *kgo.Record) bool {
-		row := k.Topic + " " + string(k.Key)
-		superfluous := k.Value == nil && !v[row]
-		v[row] = k.Value != nil
-		return superfluous
-	})
+// numberIn reads a number out of the words of a topology; 0 if it is not there.
+func (tr *trace) numberIn(pattern string) int64 {
+	m := regexp.MustCompile(pattern).FindStringSubmatch(tr.Topology)
+	if m == nil {
+		return 0
+	}
+	n, err := strconv.ParseInt(m[1], 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return n
 }
 
-func TestGoldenTracesAreReplayedStepByStep(t *testing.T) {
-	passed, traces := 0, readTraces(t)
-	for _, tr := range traces {
-		if t.Run(tr.Name, func(t *testing.T) { replayTrace(t, tr) }) {
-			passed++
+// latest is the time that the records up to step i have brought an operator to
+// that sees all of them.
+func (tr *trace) latest(i int) int64 {
+	ms := int64(math.MinInt64)
+	for _, s := range tr.Steps[:i+1] {
+		if s.In != nil {
+			ms = max(ms, s.In.Ts)
 		}
 	}
-	t.Logf("%d of %d traces", passed, len(traces))
-}
-
-func replayTrace(t *testing.T, tr trace) {
-	if tr.Defect != nil && tr.Defect.ID != initialAsOld {
-		t.Fatalf("the reference shows a defect that is not known here: %s", tr.Defect.ID)
-	}
-	replay, seen := stream.NewReplay(t, shapes[tr.Shape]), visible{}
-	for i, s := range tr.Steps {
-		out := s.perform(replay)
-		if leavesOut[tr.Name] {
-			out = seen.deletes(out)
-		}
-		if got, want := showAll(out), showAll(s.wanted()); !slices.Equal(got, want) {
-			t.Fatalf("step %d, %s:\n got %s\nwant %s", i, s, strings.Join(got, "\n     "), strings.Join(want, "\n     "))
-		}
-	}
-	compareStores(t, replay, tr)
-}
-
-func compareStores(t *testing.T, replay *stream.Replay, tr trace) {
-	t.Helper()
-	for name, rows := range tr.Stores {
-		kept, ok := replay.Rows(name)
-		if !ok {
-			t.Errorf("there is no store %q", name)
-			continue
-		}
-		var want, got []string
-		timed := false
-		for _, row := range rows {
-			line := fmt.Sprintf("%v=%v", row.Key, row.Value)
-			if timed = row.Ts != nil; timed {
-				line += fmt.Sprintf("@%d", *row.Ts)
-			}
-			want = append(want, line)
-		}
-		for _, row := range kept {
-			line := row.Key + "=" + row.Value
-			if timed {
-				line += fmt.Sprintf("@%d", row.Ms)
-			}
-			got = append(got, line)
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("store %q:\n got %q\nwant %q", name, got, want)
-		}
-	}
-}
-
-// tables are the shapes whose result is a table of their input: whatever
-// transactions they are run in, the rows that are sent last are the same. (The
-// table of an aggregate of an aggregate is not: it visits fewer groups.)
-var tables = []string{
-	"count", "reduce", "aggregate-delete", "sum-long", "group-by-count", "branch-merge-group",
-	"table-group-count", "table-group-sum", "table-group-reduce", "table-group-trace", "table-delete-group", "table-chain-group",
-}
-
-func TestGoldenTablesEndTheSameInTransactionsOfAnySize(t *testing.T) {
-	defer func(opts []stream.AggregateOption) { each = opts }(each)
-	each = nil
-	for _, tr := range readTraces(t) {
-		if !slices.Contains(tables, tr.Shape) {
-			continue
-		}
-		want := map[string]string{}
-		for _, s := range tr.Steps {
-			fold(want, s.wanted())
-		}
-		for _, size := range []int{1, 7, len(tr.Steps)} {
-			t.Run(fmt.Sprintf("%s/%d", tr.Name, size), func(t *testing.T) {
-				replay := stream.NewReplay(t, shapes[tr.Shape])
-				got := map[string]string{}
-				for batch := range slices.Chunk(tr.Steps, size) {
-					// The first try of each transaction is aborted half-way.
-					for _, s := range batch[:len(batch)/2] {
-						replay.Feed(s.In.kafka())
-					}
-					replay.Restart()
-					for _, s := range batch {
-						fold(got, replay.Feed(s.In.kafka()))
-					}
-					fold(got, replay.Commit())
-				}
-				if !maps.Equal(got, want) {
-					t.Errorf("got %q\nwant %q", got, want)
-				}
-				compareStores(t, replay, tr)
-			})
-		}
-	}
-}
-
-// fold makes rows of changes.
-func fold(rows map[string]string, ks []*kgo.Record) {
-	for _, k := range ks {
-		if row := k.Topic + " " + string(k.Key); k.Value == nil {
-			delete(rows, row)
-		} else {
-			rows[row] = showOne(k)
-		}
-	}
+	return ms
 }
