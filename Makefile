@@ -7,6 +7,9 @@ export GOTOOLCHAIN := auto
 SEEDS ?= 5000
 KILLS ?= 10
 
+# A folder of golden traces; scripts/golden knows where else to look.
+GOLDEN ?=
+
 # A Kafka of one's own instead of one that is started and deleted again:
 # make test-kafka KAFKA_ADDR=host:port,host:port
 KAFKA_ADDR ?=
@@ -23,7 +26,7 @@ BENCH_KAFKA := SEMEL_KAFKA_HEAP=1g SEMEL_KAFKA_JVM=' ' $(WITH_KAFKA)
 RACE := $(if $(shell command -v $${CC:-cc}),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-payments demo-kafka test test-kafka sim crash mutants bench bench-embedded lint fmt
+.PHONY: help demo demo-payments demo-kafka test test-kafka sim golden crash mutants bench bench-embedded lint fmt
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 | \2/p' $(firstword $(MAKEFILE_LIST)) | while IFS='|' read -r t d; do printf '%-22s %s\n' "$$t" "$$d"; done
@@ -47,6 +50,9 @@ test-kafka: ## all tests, those that need a real Kafka too
 sim: ## the runtime under simulation, SEEDS=5000; a crash at every turn; mutants
 	go test -count=1 -timeout 24h -v ./stream/internal/runtime -run 'Seed|EveryTurn' -args -seeds=$(SEEDS)
 	go test -count=1 -timeout 1h -tags semelmutant ./stream/internal/runtime -run Mutants
+
+golden: ## replay the traces of Kafka Streams in a folder, GOLDEN=<folder>
+	scripts/golden $(GOLDEN)
 
 crash: ## kill -9 an application on a real Kafka and check each record, KILLS=10
 	$(WITH_KAFKA) go run ./internal/proof/crash -kills=$(KILLS)

@@ -14,13 +14,29 @@ import (
 )
 
 func TestGoldenTracesAreReplayedStepByStep(t *testing.T) {
-	passed, traces := 0, readTraces(t)
-	for _, tr := range traces {
-		if t.Run(tr.Name, func(t *testing.T) { replayTrace(t, tr) }) {
-			passed++
+	report := &goldenReport{}
+	for _, tr := range allTraces(t) {
+		area := report.area(tr.Area)
+		switch reason := whyNotRun(tr); {
+		case reason != "":
+			area.skipped++
+			report.note(tr, "not run: %s", reason)
+		case t.Run(tr.Name, func(t *testing.T) { replayTrace(t, tr) }):
+			area.passed++
+		default:
+			area.failed++
+			report.note(tr, "FAILED")
 		}
 	}
-	t.Logf("%d of %d traces", passed, len(traces))
+	report.write(t)
+}
+
+// whyNotRun says why there is nothing to run tr on; "" if there is.
+func whyNotRun(tr trace) string {
+	if shapes[tr.Shape] == nil {
+		return fmt.Sprintf("no topology is written for shape %q", tr.Shape)
+	}
+	return ""
 }
 
 func replayTrace(t *testing.T, tr trace) {
