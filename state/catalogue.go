@@ -72,6 +72,7 @@ func (d *DB) writeCatalogue() error {
 	var b Batch
 	for _, p := range d.parts {
 		if !p.isStored {
+			p.clearNew(&b)
 			b.Set(p.catalogue, p.rec.append(nil))
 		}
 	}
@@ -87,6 +88,23 @@ func (d *DB) writeCatalogue() error {
 	return nil
 }
 
+// load takes in what the catalogue says of the store.
+func (p *Part) load(r storeRecord) {
+	p.rec = r
+	p.stored.Store(r.position)
+	p.storedLast = r.last
+	p.seq = scalar{now: int64(r.last), committed: int64(r.last)}
+}
+
+// clearNew empties the ids of a new store. An order by time whose making was
+// cut short may have left something there.
+func (p *Part) clearNew(b *Batch) {
+	b.DeleteRange(storeRange(p.rec.id))
+	if p.rec.timeID != 0 {
+		b.DeleteRange(storeRange(p.rec.timeID))
+	}
+}
+
 // reload takes positions and meta from the engine.
 func (d *DB) reload() error {
 	known, err := d.catalogue()
@@ -98,8 +116,7 @@ func (d *DB) reload() error {
 		if !ok || r.id != p.rec.id {
 			return fmt.Errorf("%w: store %q is not in the catalogue any more", ErrCorrupt, p.name)
 		}
-		p.rec = r
-		p.stored.Store(r.position)
+		p.load(r)
 	}
 	return nil
 }

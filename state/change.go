@@ -46,26 +46,9 @@ func (o *overlay[V]) logTx(e *entry[V], idx uint32) {
 	o.d.dirty += int64(e.size)
 }
 
-// pin takes an entry out of the clean ones.
-func (o *overlay[V]) pin(e *entry[V], idx uint32) {
-	o.d.clean -= int64(e.size)
-	if o.tree != nil {
-		o.tree.Set(treeItem{o.keyOf(e), idx})
-		o.treed++
-	}
-}
-
-// unpin makes an entry clean that is as on the engine again.
-func (o *overlay[V]) unpin(e *entry[V]) {
-	o.d.clean += int64(e.size)
-	if o.tree != nil {
-		o.tree.Delete(treeItem{key: o.keyOf(e)})
-		o.treed++
-	}
-}
-
 // undo goes back to the last mark.
 func (o *overlay[V]) undo() {
+	o.gone.undo(o.d.gen)
 	if o.gen != o.d.gen { // nothing changed since
 		return
 	}
@@ -103,15 +86,21 @@ func (o *overlay[V]) changes(f func(key, value []byte, time int64) error) error 
 		if o.isNothing(t, e) {
 			continue
 		}
-		value, err := o.encode(nil, e.v, e.flags&present != 0)
-		if err != nil {
-			return err
-		}
-		if err := f(o.keyOf(e), value, e.time); err != nil {
+		o.lkey = o.p.rec.keys.toLog(o.lkey[:0], o.keyOf(e))
+		if err := o.emit(t, e, f); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// emitRow is what a changed entry is in the changelog, under the key lkey.
+func (o *overlay[V]) emitRow(_ *before[V], e *entry[V], f func(key, value []byte, time int64) error) error {
+	value, err := o.encode(nil, e.v, e.flags&present != 0)
+	if err != nil {
+		return err
+	}
+	return f(o.lkey, value, e.time)
 }
 
 // encode puts the value behind dst, in scratch memory; nil if there is none.
@@ -142,6 +131,7 @@ func (o *overlay[V]) committed() {
 	}
 	clear(o.tx)
 	o.tx = o.tx[:0]
+	o.gone.commit()
 }
 
 // stow puts e among the pending ones.
@@ -159,6 +149,7 @@ func (o *overlay[V]) idle() bool { return len(o.tx)+len(o.pend)+len(o.flight) ==
 
 // drop forgets everything. It touches nothing of the DB if there is nothing.
 func (o *overlay[V]) drop() {
+	o.gone.stored = 0 // what is restored may be before it again
 	if o.next == 1 && !o.rows.known {
 		return
 	}
@@ -180,3 +171,6 @@ func (o *overlay[V]) drop() {
 	}
 	o.clear()
 }
+
+// rewind takes back what is not a row.
+func (o *overlay[V]) rewind() { o.gone.rewind() }

@@ -16,22 +16,31 @@ type Changed[K, V any] struct {
 // first change; rows that came and went again are left out. f may change rows:
 // those that it changes first in this transaction come later in the same call.
 func (s *KV[K, V]) Changed(f func(c Changed[K, V]) error) error {
-	o := s.o
-	for i := 0; i < len(o.tx); i++ { //nolint:intrange // f may make it longer
-		t := &o.tx[i]
-		e := o.at(t.idx)
-		if o.isNothing(t, e) {
-			continue
-		}
-		key, err := s.decodeKey(o.keyOf(e))
+	return s.o.eachChanged(func(key []byte, t before[V], e *entry[V]) error {
+		k, err := s.decode(key)
 		if err != nil {
 			return err
 		}
-		c := Changed[K, V]{Key: key, New: e.v, Time: e.time, OK: e.flags&present != 0}
-		if t.has { // else its time is that of a deletion
-			c.Old, c.OldTime, c.OldOK = t.v, t.time, true
+		return f(Changed[K, V]{
+			Key: k, New: e.v, Time: e.time, OK: e.flags&present != 0,
+			Old: t.v, OldTime: t.time, OldOK: t.has,
+		})
+	})
+}
+
+// eachChanged calls f with the entries that the open transaction changed and as
+// they were; what was not there has no value and no time.
+func (o *overlay[V]) eachChanged(f func(key []byte, t before[V], e *entry[V]) error) error {
+	for i := 0; i < len(o.tx); i++ { //nolint:intrange // f may make it longer
+		t := o.tx[i]
+		e := o.at(t.idx)
+		if o.isNothing(&t, e) {
+			continue
 		}
-		if err := f(c); err != nil {
+		if !t.has { // its time is that of a deletion
+			t = before[V]{}
+		}
+		if err := f(o.keyOf(e), t, e); err != nil {
 			return err
 		}
 	}

@@ -14,33 +14,25 @@ func (s *KV[K, V]) View() *View[K, V] { return &View[K, V]{s} }
 
 // Get returns the committed row of key.
 func (w *View[K, V]) Get(key K) (v V, time int64, ok bool, err error) {
-	o := w.s.o
-	o.d.mu.Lock()
-	defer o.d.mu.Unlock()
-	if o.d.closed.Load() {
-		return v, 0, false, ErrClosed
-	}
-	enc, err := w.s.encodeKey(nil, key)
+	enc, err := w.s.encode(nil, key)
 	if err != nil {
 		return v, 0, false, err
 	}
-	if idx := o.lookup(hashKey(enc), enc); idx != 0 {
-		r := o.committedRow(o.at(idx))
-		if !r.has { // its time is that of the deletion
-			return v, 0, false, nil
-		}
-		return r.v, r.time, true, nil
+	return w.s.o.viewRow(enc)
+}
+
+// committedAt is the row of a key without the open transaction.
+func (o *overlay[V]) committedAt(key []byte) (r before[V], err error) {
+	if idx := o.lookup(hashKey(key), key); idx != 0 {
+		return o.committedRow(o.at(idx)), nil
 	}
-	if ok, err = o.read(enc); err != nil || !ok {
-		if err != nil {
-			err = w.s.failed("reading a row", err)
-		}
-		return v, 0, false, err
+	if r.has, err = o.read(key); err != nil || !r.has {
+		return r, err
 	}
-	v, time = o.loaded, o.loadedT
+	r.v, r.time = o.loaded, o.loadedT
 	var zero V
 	o.loaded = zero
-	return v, time, true, nil
+	return r, nil
 }
 
 // Len is how many committed rows there are; see [KV.Len].
@@ -88,44 +80,6 @@ func (w *View[K, V]) All() Rows[K, V] { return w.rows(span{}, nil) }
 // Prefix are the committed rows whose encoded keys begin so.
 func (w *View[K, V]) Prefix(encoded []byte) Rows[K, V] { return w.rows(prefixSpan(encoded), nil) }
 
-// viewChunk is how many rows are read under one lock.
-const viewChunk = 256
-
 func (w *View[K, V]) rows(sp span, err error) Rows[K, V] {
-	return func(yield func(Entry[K, V], error) bool) {
-		if err != nil {
-			yield(Entry[K, V]{}, err)
-			return
-		}
-		var rows []Entry[K, V]
-		for rest, more := sp, true; more; {
-			var err error
-			if rows, rest, more, err = w.chunk(rows[:0], rest); err != nil {
-				yield(Entry[K, V]{}, err)
-				return
-			}
-			for _, r := range rows {
-				if !yield(r, nil) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// chunk reads the first rows of sp and returns what of it is left.
-func (w *View[K, V]) chunk(rows []Entry[K, V], sp span) (_ []Entry[K, V], rest span, more bool, err error) {
-	d := w.s.o.d
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	m := w.s.o.scan(sp, true)
-	defer m.close()
-	for len(rows) < viewChunk {
-		row, ok, err := w.s.step(m)
-		if err != nil || !ok {
-			return rows, sp, false, err
-		}
-		rows = append(rows, row)
-	}
-	return rows, sp.after(m.last), true, nil
+	return viewRows(w.s.o, route{span: sp}, err, w.s.row)
 }

@@ -3,7 +3,6 @@ package state
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,7 +14,20 @@ import (
 type Spec struct {
 	Name string
 	Kind Kind // default KindKeyValue
+	// Segment is how much time one segment of a windowed store covers, in ms;
+	// default 1 minute. What expires goes from the engine in whole segments. It
+	// is kept from when the store was made: a later one is of no account.
+	Segment int64
+	// ByTime keeps an order by time, for [Window.ByStart] of a KindWindowByKey
+	// and [Session.ByEnd]. It costs a second, small row each. A store that once
+	// had it keeps it.
+	ByTime bool
+	// History is for how long, in ms, a KindVersioned store may forget no
+	// version while it is restored; 0 is for ever.
+	History int64
 }
+
+const defaultSegment = 60_000
 
 // Options of a DB.
 type Options struct {
@@ -68,16 +80,21 @@ type DB struct {
 
 // A Part is one store as its changelog sees it.
 type Part struct {
-	d         *DB
-	name      string
-	rec       storeRecord // position is the committed one
-	stored    atomic.Int64
-	isStored  bool  // the catalogue has it
-	store     store // nil until somebody opens it
-	typed     any   // the KV around store
-	batch     Batch // for Apply
-	key, val  []byte
-	catalogue []byte // key of its record
+	d          *DB
+	name       string
+	rec        storeRecord // position is the committed one
+	stored     atomic.Int64
+	isStored   bool   // the catalogue has it
+	seq        scalar // the last sequence number; committed it is rec's
+	storedLast uint32 // what the engine has of it
+	history    int64  // ms that Apply must keep, 0 is for ever
+	newest     int64  // the largest time that Apply saw
+	store      store  // nil until somebody opens it
+	typed      any    // the KV around store
+	batch      Batch  // for Apply
+	key, val   []byte
+	row        []byte // a row's key
+	catalogue  []byte // key of its record
 }
 
 // store is what a DB asks of a typed store.
@@ -87,6 +104,7 @@ type store interface {
 	committed()
 	persist(b *Batch) error
 	persisted(ok bool)
+	rewind() // what is not a row goes back to the last commit
 	evict(steps int) (left int)
 	entries() int
 	idle() bool // nothing but clean entries
@@ -135,44 +153,6 @@ func (d *DB) open(specs []Spec) error {
 		}
 	}
 	return d.writeCatalogue()
-}
-
-func (d *DB) addPart(s Spec, known map[string]storeRecord) error {
-	if s.Kind != KindKeyValue {
-		return fmt.Errorf("store %q: kind %d is not known", s.Name, s.Kind)
-	}
-	if d.byName[s.Name] != nil {
-		return fmt.Errorf("store %q is there twice", s.Name)
-	}
-	p := &Part{d: d, name: s.Name, catalogue: append(append([]byte(nil), storePrefix...), s.Name...)}
-	if r, ok := known[s.Name]; ok {
-		if r.kind != s.Kind {
-			return fmt.Errorf("store %q was made with kind %d and is opened with %d: give it a new name", s.Name, r.kind, s.Kind)
-		}
-		p.rec, p.isStored = r, true
-	} else {
-		id, err := freeID(known)
-		if err != nil {
-			return err
-		}
-		p.rec = storeRecord{id: id, kind: s.Kind}
-		known[s.Name] = p.rec
-	}
-	p.stored.Store(p.rec.position)
-	d.parts = append(d.parts, p)
-	d.byName[s.Name] = p
-	return nil
-}
-
-func freeID(known map[string]storeRecord) (uint16, error) {
-	next := firstID
-	for _, r := range known {
-		next = max(next, int(r.id)+1)
-	}
-	if next > math.MaxUint16 {
-		return 0, fmt.Errorf("no store id is left")
-	}
-	return uint16(next), nil
 }
 
 // Parts are the stores, in the order of Options.Stores.

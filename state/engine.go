@@ -33,6 +33,10 @@ type Engine interface {
 type Iterator interface {
 	// Next moves to the next row; false is the end or an error.
 	Next() bool
+	// Seek moves, in place of Next, to the first row from key on, backward to
+	// the last one before key; false is the end or an error. It goes in the
+	// direction of the scan only, and keeps no reference to key.
+	Seek(key []byte) bool
 	// Key and Value are the row's, valid until the next call.
 	Key() []byte
 	Value() []byte

@@ -10,13 +10,17 @@ import (
 //
 //	00 'f'         format version, uint32
 //	00 'm' name    meta: int64
-//	00 's' name    store: id uint16, kind uint8, position int64
+//	00 's' name    store: id uint16, kind uint8, position int64; of other kinds
+//	               than KindKeyValue: segment int64, time id uint16, last uint32
 //	id key         row, id from 0100 on: time int64, value
+//	time id key    of a store with an order by time: nothing
 //
 // Numbers are big-endian. Ids are given at the first opening and never again.
+// What key is depends on the kind: see [Kind].
 const (
 	layoutVersion = 1
 	firstID       = 0x0100
+	idSize        = 2
 	timeSize      = 8
 )
 
@@ -26,20 +30,13 @@ var (
 	storePrefix = []byte{0, 's'}
 )
 
-// A Kind says how the rows of a store are laid out.
-type Kind uint8
-
-// KindKeyValue is rows by key: the changelog's key and value are the store's.
-// Its number is on disk. Windows, sessions and versions will have their own.
-const KindKeyValue Kind = 1
-
-// rowKey is where the row of a changelog record is in the engine.
-func (k Kind) rowKey(dst []byte, id uint16, key []byte, _ int64) []byte {
+// rowKey is where the row of a key, in the store's own order, is in the engine.
+func rowKey(dst []byte, id uint16, key []byte) []byte {
 	return append(binary.BigEndian.AppendUint16(dst, id), key...)
 }
 
 // rowValue is what is there.
-func (k Kind) rowValue(dst, value []byte, time int64) []byte {
+func rowValue(dst, value []byte, time int64) []byte {
 	return append(binary.BigEndian.AppendUint64(dst, uint64(time)), value...)
 }
 
@@ -71,27 +68,46 @@ func prefixEnd(prefix []byte) []byte {
 // storeRecord is a store's line in the catalogue.
 type storeRecord struct {
 	id       uint16
-	kind     Kind
 	position int64
+	keys     layout
+	timeID   uint16 // of the order by time, 0 if there is none
+	last     uint32 // the last sequence number
 }
+
+const (
+	keyValueRecord = 2 + 1 + 8
+	windowedRecord = keyValueRecord + 8 + 2 + 4
+)
 
 func (r storeRecord) append(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint16(dst, r.id)
-	dst = append(dst, byte(r.kind))
-	return binary.BigEndian.AppendUint64(dst, uint64(r.position))
+	dst = append(dst, byte(r.keys.kind))
+	dst = binary.BigEndian.AppendUint64(dst, uint64(r.position))
+	if r.keys.kind == KindKeyValue {
+		return dst
+	}
+	dst = binary.BigEndian.AppendUint64(dst, uint64(r.keys.segment))
+	dst = binary.BigEndian.AppendUint16(dst, r.timeID)
+	return binary.BigEndian.AppendUint32(dst, r.last)
 }
 
 func readStoreRecord(src []byte) (storeRecord, error) {
-	if len(src) != 2+1+8 {
+	if len(src) != keyValueRecord && len(src) != windowedRecord {
 		return storeRecord{}, fmt.Errorf("%w: a store record of %d bytes", ErrCorrupt, len(src))
 	}
 	r := storeRecord{
 		id:       binary.BigEndian.Uint16(src),
-		kind:     Kind(src[2]),
+		keys:     layout{kind: Kind(src[2]), segment: 1},
 		position: int64(binary.BigEndian.Uint64(src[3:])),
 	}
-	if r.id < firstID || r.position < 0 {
-		return storeRecord{}, fmt.Errorf("%w: a store record with id %d, position %d", ErrCorrupt, r.id, r.position)
+	if rest := src[keyValueRecord:]; len(rest) > 0 {
+		r.keys.segment = int64(binary.BigEndian.Uint64(rest))
+		r.timeID = binary.BigEndian.Uint16(rest[8:])
+		r.last = binary.BigEndian.Uint32(rest[10:])
+	}
+	if r.id < firstID || r.position < 0 || r.keys.segment < 1 || (r.keys.kind == KindKeyValue) != (len(src) == keyValueRecord) {
+		return storeRecord{}, fmt.Errorf("%w: a store record with id %d, kind %d, position %d, segment %d",
+			ErrCorrupt, r.id, r.keys.kind, r.position, r.keys.segment)
 	}
 	return r, nil
 }

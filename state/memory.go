@@ -91,7 +91,23 @@ type memIter struct {
 }
 
 func (it *memIter) Next() bool {
-	if !it.step() {
+	return it.at(it.step())
+}
+
+func (it *memIter) Seek(key []byte) bool {
+	if it.backward && (it.to == nil || bytes.Compare(key, it.to) < 0) {
+		it.to = append([]byte{}, key...)
+	}
+	if !it.backward && (it.from == nil || bytes.Compare(key, it.from) > 0) {
+		it.from = append([]byte{}, key...)
+	}
+	it.begun = false // and now from the new end
+	return it.Next()
+}
+
+// at says whether the row that the tree came to is one of the scan's.
+func (it *memIter) at(ok bool) bool {
+	if !ok {
 		return false
 	}
 	it.row = it.rows.Item()

@@ -2,41 +2,12 @@ package state
 
 import (
 	"bytes"
+	"fmt"
 
 	"github.com/tidwall/btree"
 )
 
-// A treeItem is the key of an entry that is not clean. The key is the entry's
-// own memory, which stays in place as long as the entry does.
-type treeItem struct {
-	key []byte
-	idx uint32
-}
-
-func lessItem(a, b treeItem) bool { return bytes.Compare(a.key, b.key) < 0 }
-
-// sorted returns the tree of entries that are not clean, which the first scan
-// makes and later changes keep. It goes when a whole Write passes without a
-// scan.
-func (o *overlay[V]) sorted() *btree.BTreeG[treeItem] {
-	o.used = true
-	if o.tree != nil {
-		return o.tree
-	}
-	o.tree = btree.NewBTreeGOptions(lessItem, btree.Options{NoLocks: true})
-	o.treed++
-	for i := range o.tx {
-		o.tree.Set(treeItem{o.keyOf(o.at(o.tx[i].idx)), o.tx[i].idx})
-	}
-	for _, list := range [][]uint32{o.pend, o.flight} {
-		for _, idx := range list {
-			o.tree.Set(treeItem{o.keyOf(o.at(idx)), idx})
-		}
-	}
-	return o.tree
-}
-
-// A span is a stretch of encoded keys in one direction; nil is open.
+// A span is a stretch of keys in one direction; nil is open.
 type span struct {
 	from, to []byte // to is excluded
 	backward bool
@@ -52,16 +23,22 @@ func (s span) after(key []byte) span {
 	return s
 }
 
+// empty says that no key can be in s.
+func (s span) empty() bool { return s.from != nil && s.to != nil && bytes.Compare(s.from, s.to) >= 0 }
+
 // A merge walks over a store's rows: the engine's, and the overlay's where it
 // knows better. It looks anew at each step, so a change during the walk shows
 // if it is ahead; rows behind do not come again.
 type merge[V any] struct {
 	o         *overlay[V]
-	span      span
-	committed bool // rows without the open transaction
+	route     route
+	id        uint16 // whose keys on the engine
+	order     *order // of the overlay's entries
+	committed bool   // rows without the open transaction
 
 	last  []byte // the key of the last row
 	begun bool
+	jumps []byte // scratch: where to go on
 
 	engine   Iterator
 	epoch    uint64 // the DB's when engine was opened
@@ -74,10 +51,15 @@ type merge[V any] struct {
 	key  []byte // of the row found, valid until the next step
 	v    V
 	time int64
+	row  []byte // scratch: a row's key, if key is one of the order by time
 }
 
-func (o *overlay[V]) scan(s span, committed bool) *merge[V] {
-	return &merge[V]{o: o, span: s, committed: committed}
+func (o *overlay[V]) scan(r route, committed bool) *merge[V] {
+	m := &merge[V]{o: o, route: r, committed: committed, id: o.p.rec.id, order: &o.byKey}
+	if r.byTime {
+		m.id, m.order = o.p.rec.timeID, &o.byTime
+	}
+	return m
 }
 
 func (m *merge[V]) close() {
@@ -90,6 +72,9 @@ func (m *merge[V]) close() {
 // next finds the next row; it decodes the engine's values if decode is set.
 func (m *merge[V]) next(decode bool) (bool, error) {
 	for {
+		if m.route.empty() {
+			return false, nil
+		}
 		if err := m.refresh(); err != nil {
 			return false, err
 		}
@@ -97,28 +82,46 @@ func (m *merge[V]) next(decode bool) (bool, error) {
 		if side == 0 {
 			return false, nil
 		}
-		fromOverlay := side&sideOverlay != 0
-		var r before[V]
-		if fromOverlay {
-			item := m.cursor.Item()
-			m.pass(item.key)
-			r = m.overlayRow(item.idx)
-		} else {
-			m.pass(m.engine.Key()[2:])
-			r.has = true
-			if decode {
-				var err error
-				if r.v, r.time, err = m.o.decode(m.engine.Value()); err != nil {
-					return false, err
-				}
+		if c := m.route.course; c != nil {
+			want, jump := c.look(m.keyAt(side), m.route.backward, m.jumps[:0])
+			if jump != nil {
+				m.jumps = jump
+				m.jump(jump)
+				continue
+			}
+			if !want {
+				m.pass(m.keyAt(side))
+				m.advance(side)
+				continue
 			}
 		}
-		m.advance(side)
-		if r.has {
-			m.key, m.v, m.time = m.last, r.v, r.time
-			return true, nil
+		ok, err := m.take(side, decode)
+		if ok || err != nil {
+			return ok, err
 		}
 	}
+}
+
+// take passes the row that the merge stands on, and says whether there is one.
+func (m *merge[V]) take(side int, decode bool) (ok bool, err error) {
+	var r before[V]
+	if side&sideOverlay != 0 {
+		item := m.cursor.Item()
+		m.pass(item.key)
+		r = m.overlayRow(item.idx)
+	} else {
+		m.pass(m.keyAt(side))
+		if r, err = m.engineRow(decode); err != nil {
+			return false, err
+		}
+	}
+	m.advance(side)
+	m.key, m.v, m.time = m.last, r.v, r.time
+	if m.route.byTime {
+		m.row = m.o.p.rec.keys.fromTime(m.row[:0], m.last)
+		m.key = m.row
+	}
+	return r.has && !m.o.isGone(m.key, m.committed), nil
 }
 
 func (m *merge[V]) overlayRow(idx uint32) before[V] {
@@ -127,6 +130,43 @@ func (m *merge[V]) overlayRow(idx uint32) before[V] {
 		return m.o.committedRow(e)
 	}
 	return before[V]{v: e.v, time: e.time, has: e.flags&present != 0}
+}
+
+// engineRow is the row that engine stands on. In the order by time it is
+// elsewhere, and unchanged: else the overlay would know better.
+func (m *merge[V]) engineRow(decode bool) (r before[V], err error) {
+	r.has = true
+	switch {
+	case !decode:
+	case m.route.byTime:
+		m.row = m.o.p.rec.keys.fromTime(m.row[:0], m.last)
+		if m.o.isGone(m.row, m.committed) { // a Write may just delete it
+			return before[V]{}, nil
+		}
+		return m.o.cleanRow(m.row)
+	default:
+		r.v, r.time, err = m.o.decode(m.engine.Value())
+	}
+	return r, err
+}
+
+// cleanRow is the row of a key that is as on the engine.
+func (o *overlay[V]) cleanRow(key []byte) (r before[V], err error) {
+	if idx := o.lookup(hashKey(key), key); idx != 0 {
+		e := o.at(idx)
+		return before[V]{v: e.v, time: e.time, has: e.flags&present != 0}, nil
+	}
+	ok, err := o.read(key)
+	if err != nil {
+		return r, err
+	}
+	if !ok {
+		return r, fmt.Errorf("%w: the order by time has a row that is not there", ErrCorrupt)
+	}
+	r = before[V]{v: o.loaded, time: o.loadedT, has: true}
+	var zero V
+	o.loaded = zero
+	return r, nil
 }
 
 func (m *merge[V]) pass(key []byte) {
@@ -140,11 +180,19 @@ const (
 	sideOverlay
 )
 
+// keyAt is the key that the side stands on.
+func (m *merge[V]) keyAt(side int) []byte {
+	if side&sideOverlay != 0 {
+		return m.cursor.Item().key
+	}
+	return m.engine.Key()[idSize:]
+}
+
 func (m *merge[V]) choose() int {
 	switch {
 	case m.hasRow && m.hasEntry:
-		c := bytes.Compare(m.engine.Key()[2:], m.cursor.Item().key)
-		if m.span.backward {
+		c := bytes.Compare(m.engine.Key()[idSize:], m.cursor.Item().key)
+		if m.route.backward {
 			c = -c
 		}
 		switch {
@@ -169,7 +217,7 @@ func (m *merge[V]) advance(side int) {
 		m.hasRow = m.engine.Next()
 	}
 	if side&sideOverlay != 0 {
-		if m.span.backward {
+		if m.route.backward {
 			m.hasEntry = m.cursor.Prev()
 		} else {
 			m.hasEntry = m.cursor.Next()
@@ -178,16 +226,33 @@ func (m *merge[V]) advance(side int) {
 	}
 }
 
+// jump goes on at key: forward at the first from it on, backward at the last
+// before it.
+func (m *merge[V]) jump(key []byte) {
+	if m.route.backward {
+		m.route.to = append([]byte{}, key...)
+	} else {
+		m.route.from = append([]byte{}, key...)
+	}
+	m.begun = false // what was passed lies behind
+	if m.route.empty() {
+		return
+	}
+	m.o.ekey = rowKey(m.o.ekey[:0], m.id, key)
+	m.hasRow = m.engine.Seek(m.o.ekey)
+	m.seek(m.route.span)
+}
+
 // refresh opens both sides again where they have changed.
 func (m *merge[V]) refresh() error {
 	if m.o.d.closed.Load() {
 		m.engine = nil // closed with the DB
 		return ErrClosed
 	}
-	rest := m.span
+	rest := m.route.span
 	stale := m.engine == nil || m.epoch != m.o.d.epoch
-	if m.begun && (stale || m.treed != m.o.treed) {
-		rest = m.span.after(m.last)
+	if m.begun && (stale || m.treed != m.order.treed) {
+		rest = m.route.span.after(m.last)
 	}
 	if stale {
 		if err := m.openEngine(rest); err != nil {
@@ -199,11 +264,11 @@ func (m *merge[V]) refresh() error {
 			return err
 		}
 	}
-	if tree := m.o.sorted(); m.tree != tree || m.treed != m.o.treed {
+	if tree := m.o.sorted(m.order); m.tree != tree || m.treed != m.order.treed {
 		if m.tree != tree {
 			m.tree, m.cursor = tree, tree.Iter()
 		}
-		m.treed = m.o.treed
+		m.treed = m.order.treed
 		m.seek(rest)
 	}
 	return nil
@@ -216,13 +281,12 @@ func (m *merge[V]) openEngine(s span) error {
 			return err
 		}
 	}
-	id, kind := m.o.p.rec.id, m.o.p.rec.kind
-	from, to := storeRange(id)
+	from, to := storeRange(m.id)
 	if s.from != nil {
-		from = kind.rowKey(nil, id, s.from, 0)
+		from = rowKey(nil, m.id, s.from)
 	}
 	if s.to != nil {
-		to = kind.rowKey(nil, id, s.to, 0)
+		to = rowKey(nil, m.id, s.to)
 	}
 	m.engine = m.o.d.e.Scan(from, to, s.backward)
 	m.epoch = m.o.d.epoch
@@ -252,9 +316,9 @@ func (m *merge[V]) bound() {
 		return
 	}
 	key := m.cursor.Item().key
-	if m.span.backward {
-		m.hasEntry = m.span.from == nil || bytes.Compare(key, m.span.from) >= 0
+	if m.route.backward {
+		m.hasEntry = m.route.from == nil || bytes.Compare(key, m.route.from) >= 0
 	} else {
-		m.hasEntry = m.span.to == nil || bytes.Compare(key, m.span.to) < 0
+		m.hasEntry = m.route.to == nil || bytes.Compare(key, m.route.to) < 0
 	}
 }

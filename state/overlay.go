@@ -5,8 +5,6 @@ import (
 	"hash/maphash"
 	"unsafe"
 
-	"github.com/tidwall/btree"
-
 	"github.com/semelstream/semel/codec"
 	"github.com/semelstream/semel/internal/assert"
 )
@@ -35,19 +33,22 @@ type overlay[V any] struct {
 	pend   []uint32    // pending entries
 	flight []uint32    // entries of the Write under way
 
-	rows  rowCount
-	tree  *btree.BTreeG[treeItem] // keys of entries that are not clean; nil if nobody scans
-	treed uint64                  // counts the tree's changes
-	used  bool                    // the tree was used since the last Persisted
+	rows   rowCount
+	byKey  order
+	byTime order  // of stores that have one
+	gone   expiry // of kinds whose rows expire
+	emit   func(t *before[V], e *entry[V], f func(key, value []byte, time int64) error) error
 
 	hand    uint32 // the entry that CLOCK looks at next
 	last    uint32 // the entry that was found last: not to be evicted
 	ekey    []byte // scratch: a key in the engine
+	lkey    []byte // scratch: a key in the changelog
+	tkey    []byte // scratch: a key in the order by time
 	eval    []byte // scratch: an encoded value
 	loaded  V      // what load read
 	loadedT int64
 	load    func(row []byte) error // made once, so that a miss allocates nothing here
-	order   []sortKey
+	sorting []sortKey
 }
 
 const (
@@ -96,7 +97,8 @@ func newOverlay[V any](p *Part, value codec.Codec[V]) *overlay[V] {
 	if c, ok := value.(codec.Owner[V]); ok {
 		o.own = c.Own
 	}
-	o.load = o.decodeLoaded
+	o.load, o.emit = o.decodeLoaded, o.emitRow
+	o.byTime.time = true
 	o.clear()
 	return o
 }
@@ -108,8 +110,9 @@ func (o *overlay[V]) clear() {
 	o.chunks, o.next, o.free, o.keys = nil, 1, 0, arena{}
 	o.tx, o.undos, o.txMark, o.gen = nil, nil, 0, 0
 	o.pend, o.flight = nil, nil
-	o.tree, o.rows = nil, rowCount{}
-	o.treed++
+	o.rows = rowCount{}
+	o.byKey.drop()
+	o.byTime.drop()
 	o.hand, o.last = 1, 0
 }
 
@@ -184,7 +187,7 @@ func (o *overlay[V]) read(key []byte) (ok bool, err error) {
 	if o.d.closed.Load() {
 		return false, ErrClosed
 	}
-	o.ekey = o.p.rec.kind.rowKey(o.ekey[:0], o.p.rec.id, key, 0)
+	o.ekey = rowKey(o.ekey[:0], o.p.rec.id, key)
 	return o.d.e.Get(o.ekey, o.load)
 }
 

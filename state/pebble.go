@@ -223,6 +223,17 @@ func (i *pebbleIter) Next() bool {
 	return i.it.First()
 }
 
+func (i *pebbleIter) Seek(key []byte) bool {
+	if i.it == nil {
+		return false
+	}
+	i.begun = true
+	if i.backward {
+		return i.it.SeekLT(key)
+	}
+	return i.it.SeekGE(key)
+}
+
 func (i *pebbleIter) Key() []byte   { return i.it.Key() }
 func (i *pebbleIter) Value() []byte { return i.it.Value() }
 

@@ -13,6 +13,7 @@ type Write struct {
 	e         Engine
 	batch     *Batch
 	positions []int64 // by part
+	lasts     []uint32
 	meta      []metaStored
 
 	mu    sync.Mutex // held while Commit runs
@@ -39,12 +40,13 @@ func (d *DB) Persist() *Write {
 	w := &Write{e: d.e, batch: d.spare}
 	for _, p := range d.parts {
 		w.positions = append(w.positions, p.rec.position)
+		w.lasts = append(w.lasts, p.rec.last)
 		if p.store != nil {
 			if err := p.store.persist(w.batch); err != nil && w.err == nil {
 				w.err = fmt.Errorf("store %q: %w", p.name, err)
 			}
 		}
-		if p.rec.position != p.stored.Load() {
+		if p.rec.position != p.stored.Load() || p.rec.last != p.storedLast {
 			w.batch.Set(p.catalogue, p.rec.append(nil))
 		}
 	}
@@ -93,6 +95,7 @@ func (d *DB) Persisted(w *Write, err error) {
 		}
 		if err == nil {
 			p.stored.Store(w.positions[i])
+			p.storedLast = w.lasts[i]
 		}
 	}
 	if err == nil {

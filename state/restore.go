@@ -1,8 +1,10 @@
 package state
 
 import (
+	"encoding/binary"
 	"fmt"
 	"iter"
+	"math"
 
 	"github.com/semelstream/semel/internal/assert"
 )
@@ -22,16 +24,47 @@ func (p *Part) Apply(rows iter.Seq[Row], next int64) error {
 	assert.That(next >= p.rec.position, "store %s: applied up to %d after %d", p.name, next, p.rec.position)
 	b := &p.batch
 	defer b.Reset()
+	rec := p.rec
+	rec.position = next
+	var err error
+	if rec.keys.kind == KindVersioned {
+		err = p.applyVersions(b, rows)
+	} else {
+		err = p.applyRows(b, rows, &rec)
+	}
+	if err != nil {
+		return fmt.Errorf("restoring store %q: %w", p.name, err)
+	}
+	return p.applied(b, rec)
+}
+
+// applyRows puts records that are one row each into b.
+func (p *Part) applyRows(b *Batch, rows iter.Seq[Row], rec *storeRecord) (err error) {
 	for r := range rows {
-		p.key = p.rec.kind.rowKey(p.key[:0], p.rec.id, r.Key, r.Time)
+		if p.row, err = rec.keys.fromLog(p.row[:0], r.Key); err != nil {
+			return err
+		}
+		if rec.keys.kind == KindWindowByKey {
+			rec.last = max(rec.last, binary.BigEndian.Uint32(r.Key[len(r.Key)-seqSize:]))
+		}
+		p.key = rowKey(p.key[:0], rec.id, p.row)
 		if r.Value == nil {
 			b.Delete(p.key)
+		} else {
+			p.val = rowValue(p.val[:0], r.Value, r.Time)
+			b.Set(p.key, p.val)
+		}
+		if rec.timeID == 0 {
 			continue
 		}
-		p.val = p.rec.kind.rowValue(p.val[:0], r.Value, r.Time)
-		b.Set(p.key, p.val)
+		p.key = rec.keys.toTime(rowKey(p.key[:0], rec.timeID, nil), p.row)
+		if r.Value == nil {
+			b.Delete(p.key)
+		} else {
+			b.Set(p.key, nil)
+		}
 	}
-	return p.applied(b, next)
+	return nil
 }
 
 // Reset empties the store and sets its position to 0, for a restore from the
@@ -40,22 +73,22 @@ func (p *Part) Reset() error {
 	p.mustBeIdle()
 	b := &p.batch
 	defer b.Reset()
-	b.DeleteRange(storeRange(p.rec.id))
-	return p.applied(b, 0)
+	p.clearNew(b)
+	rec := p.rec
+	rec.position, rec.last = 0, 0
+	p.newest = math.MinInt64
+	return p.applied(b, rec)
 }
 
-func (p *Part) applied(b *Batch, next int64) error {
+func (p *Part) applied(b *Batch, rec storeRecord) error {
 	if p.d.closed.Load() {
 		return ErrClosed
 	}
-	rec := p.rec
-	rec.position = next
 	b.Set(p.catalogue, rec.append(nil))
 	if err := p.d.e.Write(b); err != nil {
 		return fmt.Errorf("restoring store %q: %w", p.name, err)
 	}
-	p.rec = rec
-	p.stored.Store(next)
+	p.load(rec)
 	return nil
 }
 

@@ -19,7 +19,7 @@ func (o *overlay[V]) count() (int64, error) {
 	if o.rows.known {
 		return o.rows.n, nil
 	}
-	m := o.scan(span{}, false)
+	m := o.scan(route{}, false)
 	defer m.close()
 	n := int64(0)
 	for {

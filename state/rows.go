@@ -46,12 +46,12 @@ func prefixSpan(encoded []byte) span {
 // span encodes a range; nil is open.
 func (s *KV[K, V]) span(from, to *K) (out span, err error) {
 	if from != nil {
-		if out.from, err = s.encodeKey(make([]byte, 0, 16), *from); err != nil {
+		if out.from, err = s.encode(make([]byte, 0, 16), *from); err != nil {
 			return out, err
 		}
 	}
 	if to != nil {
-		if out.to, err = s.encodeKey(make([]byte, 0, 17), *to); err != nil {
+		if out.to, err = s.encode(make([]byte, 0, 17), *to); err != nil {
 			return out, err
 		}
 		out.to = append(out.to, 0) // the first key behind it
@@ -60,37 +60,17 @@ func (s *KV[K, V]) span(from, to *K) (out span, err error) {
 }
 
 func (c Scan[K, V]) rows(sp span, err error) Rows[K, V] {
-	return func(yield func(Entry[K, V], error) bool) {
-		if err != nil {
-			yield(Entry[K, V]{}, err)
-			return
-		}
-		sp := sp
-		sp.backward = c.backward
-		m := c.s.o.scan(sp, false)
-		defer m.close()
-		for {
-			row, ok, err := c.s.step(m)
-			if !ok && err == nil || !yield(row, err) || err != nil {
-				return
-			}
-		}
-	}
+	sp.backward = c.backward
+	return walk(c.s.o, route{span: sp}, err, c.s.row)
 }
 
-// step is the merge's next row, typed.
-func (s *KV[K, V]) step(m *merge[V]) (row Entry[K, V], ok bool, err error) {
-	if ok, err = m.next(true); err != nil {
-		return row, false, s.failed("reading rows", err)
-	}
-	if !ok {
-		return row, false, nil
-	}
-	if row.Key, err = s.decodeKey(m.key); err != nil {
-		return Entry[K, V]{}, false, err
+// row is what the merge stands on, typed.
+func (s *KV[K, V]) row(m *merge[V]) (row Entry[K, V], err error) {
+	if row.Key, err = s.decode(m.key); err != nil {
+		return Entry[K, V]{}, err
 	}
 	row.Value, row.Time = m.v, time.UnixMilli(m.time)
-	return row, true, nil
+	return row, nil
 }
 
 // Range are the rows from from to to, both included. See [Scan].

@@ -18,20 +18,26 @@ func (o *overlay[V]) persist(b *Batch) (first error) {
 			first = o.persistRow(b, e)
 		}
 	}
+	if o.p.rec.timeID != 0 {
+		o.persistTimes(b)
+	}
+	o.persistExpiry(b)
 	o.pend, o.flight = o.flight[:0], o.pend
 	return first
 }
 
 func (o *overlay[V]) persistRow(b *Batch, e *entry[V]) error {
+	if o.isSwept(e) {
+		return nil
+	}
 	r := o.committedRow(e)
-	kind := o.p.rec.kind
-	o.ekey = kind.rowKey(o.ekey[:0], o.p.rec.id, o.keyOf(e), r.time)
+	o.ekey = rowKey(o.ekey[:0], o.p.rec.id, o.keyOf(e))
 	if !r.has {
 		b.Delete(o.ekey)
 		return nil
 	}
 	var time [timeSize]byte
-	row, err := o.encode(kind.rowValue(time[:0], nil, r.time), r.v, true)
+	row, err := o.encode(rowValue(time[:0], nil, r.time), r.v, true)
 	if err != nil {
 		return err
 	}
@@ -65,11 +71,26 @@ func (o *overlay[V]) persisted(ok bool) {
 		}
 	}
 	o.flight = o.flight[:0]
-	if !o.used { // nobody scanned since the last time: stop paying for the tree
-		o.tree = nil
-		o.treed++
+	o.byKey.persisted()
+	o.byTime.persisted()
+	o.expiryPersisted(ok)
+}
+
+// persistTimes puts the pending rows into their order by time.
+func (o *overlay[V]) persistTimes(b *Batch) {
+	for _, idx := range o.pend {
+		e := o.at(idx)
+		if o.isSwept(e) {
+			continue
+		}
+		o.tkey = o.p.rec.keys.toTime(o.tkey[:0], o.keyOf(e))
+		o.ekey = rowKey(o.ekey[:0], o.p.rec.timeID, o.tkey)
+		if o.committedRow(e).has {
+			b.Set(o.ekey, nil)
+		} else {
+			b.Delete(o.ekey)
+		}
 	}
-	o.used = false
 }
 
 // A sortKey compares most keys without touching their entries.
@@ -79,19 +100,19 @@ type sortKey struct {
 }
 
 func (o *overlay[V]) sortPending() {
-	o.order = o.order[:0]
+	o.sorting = o.sorting[:0]
 	for _, idx := range o.pend {
 		var head [8]byte
 		copy(head[:], o.keyOf(o.at(idx)))
-		o.order = append(o.order, sortKey{binary.BigEndian.Uint64(head[:]), idx})
+		o.sorting = append(o.sorting, sortKey{binary.BigEndian.Uint64(head[:]), idx})
 	}
-	slices.SortFunc(o.order, func(a, b sortKey) int {
+	slices.SortFunc(o.sorting, func(a, b sortKey) int {
 		if c := cmp.Compare(a.head, b.head); c != 0 {
 			return c
 		}
 		return bytes.Compare(o.keyOf(o.at(a.idx)), o.keyOf(o.at(b.idx)))
 	})
-	for i, k := range o.order {
+	for i, k := range o.sorting {
 		o.pend[i] = k.idx
 	}
 }

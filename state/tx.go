@@ -13,6 +13,7 @@ func (d *DB) Mark() { d.gen++ }
 // Undo puts all stores and meta back to the last Mark. It is itself a Mark.
 func (d *DB) Undo() {
 	for _, p := range d.parts {
+		p.seq.undo(d.gen)
 		if p.store != nil {
 			p.store.undo()
 		}
@@ -52,6 +53,8 @@ func (d *DB) Committed(next func(p *Part) (pos int64, ok bool)) {
 		if p.store != nil {
 			p.store.committed()
 		}
+		p.seq.commit()
+		p.rec.last = uint32(p.seq.now)
 		if pos, ok := next(p); ok {
 			assert.That(pos >= p.rec.position, "store %s: position %d after %d", p.name, pos, p.rec.position)
 			p.rec.position = pos
@@ -84,6 +87,7 @@ func (d *DB) dropStores() {
 	for _, p := range d.parts {
 		if p.store != nil {
 			p.store.drop()
+			p.store.rewind()
 		}
 	}
 	assert.That(d.dirty == 0 && d.pending == 0 && d.clean == 0,

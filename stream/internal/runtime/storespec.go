@@ -1,0 +1,29 @@
+package runtime
+
+import (
+	"github.com/semelstream/semel/state"
+	"github.com/semelstream/semel/stream/internal/graph"
+)
+
+// minSegment is the shortest segment of a windowed store, in ms: what has
+// expired goes from disk a segment at a time.
+const minSegment = 60_000
+
+// storeSpec is how a store is laid out on its engine.
+func storeSpec(s *graph.Store) state.Spec {
+	spec := state.Spec{Name: s.Name, Kind: state.KindKeyValue, ByTime: s.ByTime}
+	switch s.Kind {
+	case graph.Window:
+		spec.Kind, spec.Segment = state.KindWindow, max(s.Retain/2, minSegment)
+		if s.ByKey || s.Duplicates {
+			spec.Kind = state.KindWindowByKey
+		}
+		// Rows in order of time have no need of a second order.
+		spec.ByTime = s.ByTime && spec.Kind == state.KindWindowByKey
+	case graph.Session:
+		spec.Kind, spec.Segment = state.KindSession, max(s.Retain/2, minSegment)
+	case graph.Versioned:
+		spec.Kind, spec.History = state.KindVersioned, s.Retain
+	}
+	return spec
+}
