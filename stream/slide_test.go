@@ -1,0 +1,155 @@
+package stream
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// A slideModel is sliding windows by their definition: all records are kept,
+// and each window is folded anew.
+type slideModel struct {
+	slide
+	now  int64
+	recs []slideRec
+	told map[int64]bool // windows that there are
+}
+
+type slideRec struct {
+	t     int64
+	value string
+}
+
+// slideFold is an aggregate that depends on the order of its records and
+// deletes its row at times.
+func slideFold(row, value string, ok bool) (string, bool) {
+	if !ok {
+		row = ""
+	}
+	return row + value, !strings.HasSuffix(row+value, "xx")
+}
+
+// window is what the window that begins at start holds.
+func (m *slideModel) window(start int64) (records int, last int64, row string, ok bool) {
+	for _, r := range m.recs {
+		if start <= r.t && r.t <= start+m.apart {
+			records++
+			last = max(last, r.t)
+			if row, ok = slideFold(row, r.value, ok); !ok {
+				row = ""
+			}
+		}
+	}
+	return records, last, row, ok
+}
+
+// add is a record; it returns the results, by start, and whether it counts.
+func (m *slideModel) add(t int64, value string) (map[int64]string, bool) {
+	m.now = max(m.now, t)
+	if t < m.open(m.now) {
+		return nil, false
+	}
+	m.recs = append(m.recs, slideRec{t, value})
+	starts := maps.Clone(m.told)
+	starts[max(t-m.apart, 0)] = true
+	for _, r := range m.recs {
+		starts[r.t+1] = true
+	}
+	results := map[int64]string{}
+	for start := range starts {
+		if start < m.open(m.now) {
+			continue
+		}
+		n, last, row, ok := m.window(start)
+		if in := start <= t && t <= start+m.apart; n > 0 && (in || !m.told[start]) {
+			m.told[start] = true
+			results[start] = fmt.Sprintf("%s/%v@%d", row, ok, last)
+		}
+	}
+	return results, true
+}
+
+// A slideRun is the same by the rules, with rows in place of records.
+type slideRun struct {
+	slide
+	rows   []slideRow
+	values []string
+}
+
+func (r *slideRun) add(t, now int64, value string) map[int64]string {
+	from, to := r.span(t, now)
+	lo, _ := slices.BinarySearchFunc(r.rows, from, func(a slideRow, at int64) int { return int(a.start - at) })
+	hi, _ := slices.BinarySearchFunc(r.rows, to+1, func(a slideRow, at int64) int { return int(a.start - at) })
+	rows, values := slices.Clone(r.rows[lo:hi]), slices.Clone(r.values[lo:hi])
+	results := map[int64]string{}
+	for _, s := range r.plan(nil, rows, t, now) {
+		row, v, ok := s.row, "", false
+		if s.from >= 0 && !rows[s.from].gone {
+			v, ok = values[s.from], true
+		}
+		if s.adds {
+			v, ok = slideFold(v, value, ok)
+			row.gone = !ok
+		}
+		if !ok {
+			v = ""
+		}
+		i, found := slices.BinarySearchFunc(r.rows, row.start, func(a slideRow, at int64) int { return int(a.start - at) })
+		if found != s.own {
+			panic(fmt.Sprintf("row at %d is there: %v", row.start, found))
+		}
+		if found {
+			r.rows[i], r.values[i] = row, v
+		} else {
+			r.rows, r.values = slices.Insert(r.rows, i, row), slices.Insert(r.values, i, v)
+		}
+		if !row.base {
+			if _, twice := results[row.start]; twice {
+				panic("told twice")
+			}
+			results[row.start] = fmt.Sprintf("%s/%v@%d", v, ok, row.last)
+		}
+	}
+	return results
+}
+
+func TestSlidingRulesGiveWhatTheDefinitionGives(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := slide{apart: rapid.Int64Range(1, 12).Draw(t, "apart"), grace: rapid.Int64Range(0, 9).Draw(t, "grace")}
+		model := &slideModel{slide: s, told: map[int64]bool{}}
+		run := &slideRun{slide: s}
+		now := int64(0)
+		for range rapid.IntRange(1, 40).Draw(t, "records") {
+			switch rapid.IntRange(0, 9).Draw(t, "kind") {
+			case 0: // another key's record moves time
+				now += rapid.Int64Range(1, 25).Draw(t, "jump")
+				model.now = now
+				continue
+			}
+			at := max(now+rapid.Int64Range(-30, 12).Draw(t, "at"), 0)
+			now = max(now, at)
+			value := rapid.SampledFrom([]string{"a", "b", "x"}).Draw(t, "value")
+			want, ok := model.add(at, value)
+			if !ok {
+				continue
+			}
+			if got := run.add(at, now, value); !maps.Equal(got, want) {
+				t.Fatalf("apart %d, grace %d, record at %d, now %d:\n got %v\nwant %v", s.apart, s.grace, at, now, got, want)
+			}
+		}
+	})
+}
+
+func TestSlidingRulesAtTheEndOfTime(t *testing.T) {
+	s := slide{apart: 10}
+	const end = math.MaxInt64
+	steps := s.plan(nil, []slideRow{{start: end - 10, last: end}}, end, end)
+	if len(steps) != 1 || steps[0].row.start != end-10 {
+		t.Errorf("steps %+v, want the one window [%d, %d]", steps, int64(end-10), int64(end))
+	}
+}
