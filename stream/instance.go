@@ -23,6 +23,7 @@ type instance struct {
 	keys    [][]byte                // scratch of Touch
 	times   []keptTime
 	timers  []setTimer
+	undos   []func()
 	o       *opener
 
 	// at is the step that runs: the node's ID and the step, so that a panic
@@ -67,6 +68,7 @@ func (p program) open(task *runtime.Task) (in *instance, err error) {
 	for i, n := range sub.Nodes {
 		o.pos[n.ID] = i
 	}
+	task.OnUndo(in.undone)
 	defer in.recovered(&err) // of processors' Init
 	for _, topic := range sub.Sources {
 		src, err := p.sources[topic](o)
@@ -87,6 +89,13 @@ func (in *instance) Time(i int, r *kgo.Record) (int64, bool) { return in.sources
 func (in *instance) Push(i int, r *kgo.Record) (err error) {
 	defer in.recovered(&err)
 	return in.sources[i].push(r)
+}
+
+// undone takes back what ports keep in themselves.
+func (in *instance) undone() {
+	for _, f := range in.undos {
+		f()
+	}
 }
 
 // Stream implements runtime.Instance.

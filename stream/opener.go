@@ -66,6 +66,10 @@ func (o *opener) keepTime(name string, get func() int64, set func(int64)) {
 	o.in.times = append(o.in.times, keptTime{name, get, set})
 }
 
+// onUndo has f called where the effects of the record at hand, or of one change
+// of a flush, are taken back, for what a port keeps in itself.
+func (o *opener) onUndo(f func()) { o.in.undos = append(o.in.undos, f) }
+
 // addTimer adds a timer of n.
 func (o *opener) addTimer(n *graph.Node, t *timer) {
 	o.in.timers = append(o.in.timers, setTimer{n, t})

@@ -34,6 +34,8 @@ type Task struct {
 	commitSoon bool
 	decide     func(error) error // the policy for failures without a record; nil returns them
 	tooLarge   error             // what was staged does not fit its topic
+	marks      uint64            // how often mark was called
+	onUndo     func()            // nil or what else is to be taken back
 	dropped    func(operator, reason string)
 }
 
@@ -95,6 +97,15 @@ func (t *Task) Dropped(operator, reason string) {
 		t.dropped(operator, reason)
 	}
 }
+
+// Marks counts the points that effects are taken back to: each record begins
+// at one.
+func (t *Task) Marks() uint64 { return t.marks }
+
+// OnUndo has f called when the effects since the last mark are taken back, in
+// place of what was given before: an instance takes back with it what it has
+// changed in itself.
+func (t *Task) OnUndo(f func()) { t.onUndo = f }
 
 // Sink finds a topic to write to, by its full name on the broker.
 func (t *Task) Sink(topic string) (*Sink, error) { return t.sinks.find(topic) }
@@ -172,6 +183,7 @@ func (t *Task) Settle(mark int, err error) error {
 
 // mark is where undo goes back to.
 func (t *Task) mark() int {
+	t.marks++
 	if t.db != nil {
 		t.db.Mark()
 	}
@@ -189,6 +201,9 @@ func (t *Task) undo(mark int) {
 	t.staged = t.staged[:mark]
 	if t.db != nil {
 		t.db.Undo()
+	}
+	if t.onUndo != nil {
+		t.onUndo()
 	}
 }
 

@@ -28,3 +28,20 @@ func TestWhatIsTooLargeIsTakenBackWithWhatFailed(t *testing.T) {
 		t.Errorf("the next one is blamed: %v", err)
 	}
 }
+
+func TestAnInstanceHearsThatEffectsAreTakenBack(t *testing.T) {
+	task := NewTask(TaskConfig{})
+	heard := 0
+	task.OnUndo(func() { heard++ })
+	first := task.Savepoint()
+	if err := task.Settle(first, nil); err != nil || heard != 0 {
+		t.Errorf("it heard %d times of nothing (%v)", heard, err)
+	}
+	mark := task.Marks()
+	if err := task.Settle(task.Savepoint(), errors.New("no")); err == nil || heard != 1 {
+		t.Errorf("it heard %d times of a failure (%v)", heard, err)
+	}
+	if got := task.Marks(); got != mark+1 {
+		t.Errorf("one savepoint raised the marks from %d to %d", mark, got)
+	}
+}
