@@ -3,6 +3,7 @@ package stream_test
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -55,7 +56,12 @@ func replayTrace(t *testing.T, tr trace) {
 		if leavesOut[tr.Shape] {
 			out = seen.deletes(out)
 		}
-		if got, want := tr.showAll(out), tr.showAll(s.wanted()); !slices.Equal(got, want) {
+		got, want := tr.showAll(out), tr.showAll(s.wanted())
+		if byStore.MatchString(tr.Topology) {
+			slices.Sort(got)
+			slices.Sort(want)
+		}
+		if !slices.Equal(got, want) {
 			t.Fatalf("step %d, %s:\n got %s\nwant %s", i, tr.showStep(s), strings.Join(got, "\n     "), strings.Join(want, "\n     "))
 		}
 		if dropped := replay.Dropped(); counted(dropped) != s.Dropped {
@@ -64,6 +70,12 @@ func replayTrace(t *testing.T, tr trace) {
 	}
 	compareStores(t, replay, tr)
 }
+
+// byStore are the operators whose results of one step come in the order of a
+// store, which is no promise of theirs: finals, what was held back, the
+// windows of a sliding record, stream records that waited for a table, and
+// what one row of a foreign-key join's right side changes.
+var byStore = regexp.MustCompile(`emitStrategy|suppress\(|SlidingWindows|Joined\.with\(String, String, String, "buf"|TableJoined`)
 
 // perform does one step, in a transaction of its own.
 func perform(replay *stream.Replay, s goldenStep) ([]*kgo.Record, error) {

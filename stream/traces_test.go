@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -123,6 +124,11 @@ func readTrace(t *testing.T, file string) (tr trace) {
 			o.Key = windowKey(o.Key, tr.types[o.Topic].session())
 		}
 	}
+	for name, rows := range tr.Stores {
+		for i := range rows {
+			rows[i].Key = windowKey(rows[i].Key, strings.HasPrefix(tr.types[name].kind, "session"))
+		}
+	}
 	return tr
 }
 
@@ -225,6 +231,13 @@ func (tr *trace) showAll(ks []*kgo.Record) []string {
 		out = append(out, tr.show(k))
 	}
 	return out
+}
+
+// showSorted is for results of one step whose order is left to the store.
+func (tr *trace) showSorted(recs []goldenRecord) []string {
+	all := tr.showAll(goldenStep{Out: recs}.wanted())
+	slices.Sort(all)
+	return all
 }
 
 func (tr *trace) showStep(s goldenStep) string {
