@@ -32,7 +32,7 @@ func newHot(tb testing.TB, define func(*Builder)) *hot {
 	sub := t.Graph().Subs[0]
 	var specs []state.Spec
 	for _, s := range sub.Stores {
-		specs = append(specs, state.Spec{Name: s.Name, Kind: state.KindKeyValue})
+		specs = append(specs, runtime.StoreSpec(s))
 	}
 	db, err := state.Open(state.NewMemory(), state.Options{Stores: specs})
 	if err != nil {

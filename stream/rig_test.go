@@ -83,7 +83,7 @@ func (r *rig) open(sub *graph.Sub, partition int32) {
 	r.t.Helper()
 	var specs []state.Spec
 	for _, s := range sub.Stores {
-		specs = append(specs, state.Spec{Name: s.Name, Kind: state.KindKeyValue})
+		specs = append(specs, runtime.StoreSpec(s))
 	}
 	db, err := state.Open(state.NewMemory(), state.Options{Stores: specs})
 	r.must(err)

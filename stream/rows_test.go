@@ -35,7 +35,7 @@ func onBrokenDisk(t *testing.T, define func(b *Builder)) error {
 	sub := r.top.graph.Subs[0]
 	var specs []state.Spec
 	for _, s := range sub.Stores {
-		specs = append(specs, state.Spec{Name: s.Name})
+		specs = append(specs, runtime.StoreSpec(s))
 	}
 	e := &breakingDisk{Engine: state.NewMemory()}
 	db, err := state.Open(e, state.Options{Stores: specs})

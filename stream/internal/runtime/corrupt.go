@@ -95,7 +95,7 @@ func (a *App) tryOpenDB(id seam.Task, sub *graph.Sub) (*state.DB, error) {
 	var specs []state.Spec
 	for _, s := range sub.Stores {
 		inMemory = inMemory && s.InMemory
-		specs = append(specs, storeSpec(s))
+		specs = append(specs, StoreSpec(s))
 	}
 	e, err := a.env.Stores.Open(id, inMemory)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 // expired goes from disk a segment at a time.
 const minSegment = 60_000
 
-// storeSpec is how a store is laid out on its engine.
-func storeSpec(s *graph.Store) state.Spec {
+// StoreSpec is how a store is laid out on its engine.
+func StoreSpec(s *graph.Store) state.Spec {
 	spec := state.Spec{Name: s.Name, Kind: state.KindKeyValue, ByTime: s.ByTime}
 	switch s.Kind {
 	case graph.Window:
