@@ -11,7 +11,7 @@ func (o *overlay[V]) set(idx uint32, v V, time int64, has bool) {
 	if e.mark != o.d.gen {
 		o.logUndo(e, idx)
 	}
-	if e.tx == 0 {
+	if e.tx[o.d.side&1] == 0 {
 		o.logTx(e, idx)
 	}
 	o.put(e, v, time, has)
@@ -31,19 +31,20 @@ func (o *overlay[V]) logUndo(e *entry[V], idx uint32) {
 	if o.gen != o.d.gen { // the first change of this store since the mark
 		clear(o.undos)
 		o.undos = o.undos[:0]
-		o.gen, o.txMark = o.d.gen, len(o.tx)
+		o.gen, o.txMark = o.d.gen, len(o.logs[o.d.side&1])
 	}
-	o.undos = append(o.undos, before[V]{e.v, e.time, idx, e.flags&present != 0, e.tx == 0})
+	o.undos = append(o.undos, before[V]{e.v, e.time, idx, e.flags&present != 0, e.tx[o.d.side&1] == 0})
 	e.mark = o.gen
 }
 
 func (o *overlay[V]) logTx(e *entry[V], idx uint32) {
-	if e.flags&stowed == 0 {
+	if e.clean() {
 		o.pin(e, idx)
 	}
-	o.tx = append(o.tx, before[V]{v: e.v, time: e.time, idx: idx, has: e.flags&present != 0})
-	e.tx = uint32(len(o.tx))
-	o.d.dirty += int64(e.size)
+	side := o.d.side & 1
+	o.logs[side] = append(o.logs[side], before[V]{v: e.v, time: e.time, idx: idx, has: e.flags&present != 0})
+	e.tx[side] = uint32(len(o.logs[side]))
+	o.d.dirty[side] += int64(e.size)
 }
 
 // undo goes back to the last mark.
@@ -56,32 +57,35 @@ func (o *overlay[V]) undo() {
 		e := o.at(u.idx)
 		o.put(e, u.v, u.time, u.has)
 		if u.first {
-			o.leaveTx(e)
+			o.leaveTx(e, o.d.side&1)
 		}
 	}
 	clear(o.undos)
 	o.undos = o.undos[:0]
-	clear(o.tx[o.txMark:])
-	o.tx = o.tx[:o.txMark]
+	log := &o.logs[o.d.side&1]
+	clear((*log)[o.txMark:])
+	*log = (*log)[:o.txMark]
 }
 
-// leaveTx makes e unchanged in the open transaction.
-func (o *overlay[V]) leaveTx(e *entry[V]) {
-	e.tx = 0
-	o.d.dirty -= int64(e.size)
-	if e.flags&stowed == 0 {
+// leaveTx makes e unchanged in the transaction of a side.
+func (o *overlay[V]) leaveTx(e *entry[V], side uint8) {
+	e.tx[side] = 0
+	o.d.dirty[side] -= int64(e.size)
+	if e.clean() {
 		o.unpin(e)
 	}
 }
 
-// isNothing: the row came and went in the transaction, or was and is absent.
+// isNothing: the row came and went in the open transaction, or was and is
+// absent.
 func (o *overlay[V]) isNothing(t *before[V], e *entry[V]) bool {
 	return !t.has && e.flags&present == 0
 }
 
 func (o *overlay[V]) changes(f func(key, value []byte, time int64) error) error {
-	for i := range o.tx {
-		t := &o.tx[i]
+	log := o.logs[o.d.side&1]
+	for i := range log {
+		t := &log[i]
 		e := o.at(t.idx)
 		if o.isNothing(t, e) {
 			continue
@@ -119,19 +123,40 @@ func (o *overlay[V]) encode(dst []byte, v V, has bool) ([]byte, error) {
 	return out, nil
 }
 
-// committed ends the open transaction: its rows wait for the engine.
+// committed ends the closing transaction: its rows wait for the engine. What
+// the open one made of them since is not looked at.
 func (o *overlay[V]) committed() {
-	for i := range o.tx {
-		t := &o.tx[i]
+	side := (o.d.side + 1) & 1
+	log := o.logs[side]
+	for i := range log {
+		t := &log[i]
 		e := o.at(t.idx)
-		if !o.isNothing(t, e) {
+		if t.has || o.closedRow(e).has { // else it came and went
 			o.stow(e, t.idx)
 		}
-		o.leaveTx(e)
+		o.leaveTx(e, side)
 	}
-	clear(o.tx)
-	o.tx = o.tx[:0]
+	clear(log)
+	o.logs[side] = log[:0]
 	o.gone.commit()
+}
+
+// closedRow is e's row without the open transaction.
+func (o *overlay[V]) closedRow(e *entry[V]) before[V] {
+	side := o.d.side & 1
+	if at := e.tx[side]; at != 0 {
+		return o.logs[side][at-1]
+	}
+	return before[V]{v: e.v, time: e.time, has: e.flags&present != 0}
+}
+
+// committedRow is e's row without the open and the closing transaction.
+func (o *overlay[V]) committedRow(e *entry[V]) before[V] {
+	side := (o.d.side + 1) & 1
+	if at := e.tx[side]; at != 0 {
+		return o.logs[side][at-1]
+	}
+	return o.closedRow(e)
 }
 
 // stow puts e among the pending ones.
@@ -145,7 +170,9 @@ func (o *overlay[V]) stow(e *entry[V], idx uint32) {
 	}
 }
 
-func (o *overlay[V]) idle() bool { return len(o.tx)+len(o.pend)+len(o.flight) == 0 }
+func (o *overlay[V]) idle() bool {
+	return len(o.logs[0])+len(o.logs[1])+len(o.pend)+len(o.flight) == 0
+}
 
 // drop forgets everything. It touches nothing of the DB if there is nothing.
 func (o *overlay[V]) drop() {
@@ -154,23 +181,15 @@ func (o *overlay[V]) drop() {
 		return
 	}
 	for idx := uint32(1); idx < o.next; idx++ {
-		e := o.at(idx)
-		size := int64(e.size)
-		switch {
-		case e.flags&live == 0:
-			continue
-		case e.tx == 0 && e.flags&stowed == 0:
-			o.d.clean -= size
-		}
-		if e.tx != 0 {
-			o.d.dirty -= size
-		}
-		if e.flags&stowed != 0 {
-			o.d.pending -= size
+		if e := o.at(idx); e.flags&live != 0 {
+			o.charge(e, -int64(e.size))
 		}
 	}
 	o.clear()
 }
+
+// freeze keeps what is not a row as the closing transaction has it.
+func (o *overlay[V]) freeze() { o.gone.freeze() }
 
 // rewind takes back what is not a row.
 func (o *overlay[V]) rewind() { o.gone.rewind() }

@@ -31,8 +31,9 @@ func (s *KV[K, V]) Changed(f func(c Changed[K, V]) error) error {
 // eachChanged calls f with the entries that the open transaction changed and as
 // they were; what was not there has no value and no time.
 func (o *overlay[V]) eachChanged(f func(key []byte, t before[V], e *entry[V]) error) error {
-	for i := 0; i < len(o.tx); i++ { //nolint:intrange // f may make it longer
-		t := o.tx[i]
+	side := o.d.side & 1
+	for i := 0; i < len(o.logs[side]); i++ { //nolint:intrange // f may make it longer
+		t := o.logs[side][i]
 		e := o.at(t.idx)
 		if o.isNothing(&t, e) {
 			continue

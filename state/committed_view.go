@@ -1,8 +1,9 @@
 package state
 
 // A View reads the committed rows of a KV from any goroutine: those of the
-// changelog so far, without the open transaction, stored or not. It takes the
-// DB's lock for each read, and so waits for the batch of records at work.
+// changelog so far, without the open and the closing transaction, stored or
+// not. It takes the DB's lock for each read, and so waits for the batch of
+// records at work.
 //
 // A walk over rows reads some hundred at a time and lets the lock go in
 // between. Each row was committed when it was read; the walk as a whole is no
@@ -21,7 +22,7 @@ func (w *View[K, V]) Get(key K) (v V, time int64, ok bool, err error) {
 	return w.s.o.viewRow(enc)
 }
 
-// committedAt is the row of a key without the open transaction.
+// committedAt is the row of a key without the open and the closing transaction.
 func (o *overlay[V]) committedAt(key []byte) (r before[V], err error) {
 	if idx := o.lookup(hashKey(key), key); idx != 0 {
 		return o.committedRow(o.at(idx)), nil
@@ -44,8 +45,20 @@ func (w *View[K, V]) Len() (int64, error) {
 	if err != nil {
 		return 0, w.s.failed("counting rows", err)
 	}
-	for i := range o.tx {
-		had, has := o.tx[i].has, o.at(o.tx[i].idx).flags&present != 0
+	return n + o.uncommitted(0) + o.uncommitted(1), nil
+}
+
+// uncommitted is how many rows fewer there are now than without the
+// transaction of a side, but of its rows those that the closing transaction
+// had changed before are the closing one's to count.
+func (o *overlay[V]) uncommitted(side uint8) (n int64) {
+	for i := range o.logs[side] {
+		e := o.at(o.logs[side][i].idx)
+		closing := (o.d.side + 1) & 1
+		if side != closing && e.tx[closing] != 0 {
+			continue
+		}
+		had, has := o.logs[side][i].has, e.flags&present != 0
 		switch {
 		case had && !has:
 			n++
@@ -53,7 +66,7 @@ func (w *View[K, V]) Len() (int64, error) {
 			n--
 		}
 	}
-	return n, nil
+	return n
 }
 
 // Range are the committed rows from from to to, both included.

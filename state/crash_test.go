@@ -88,7 +88,10 @@ func crashEverywhere(t *testing.T, seed uint64) {
 				r.do(fmt.Sprintf("%s=%0*d", k, rnd.IntN(2000), i)) // some Writes are larger than a memtable
 			}
 		}
-		r.commit()
+		if i > 0 {
+			r.end() // while the next one is open
+		}
+		r.freeze()
 		if i%3 == 0 {
 			r.persist()
 		}

@@ -43,9 +43,10 @@ const defaultCacheBytes = 64 << 20
 
 // A DB is the stores of one task on one engine, behind one transaction.
 //
-// A change lives through four states, and only the last is on the engine:
+// A change lives through five states, and only the last is on the engine:
 //
 //	open       Put, Set, Delete           Undo takes it back to the last Mark
+//	closing    Freeze                     its commit is under way
 //	committed  Committed                  the changelog has it
 //	in a Write Persist                    its batch is made
 //	stored     Persisted                  the engine has it
@@ -66,16 +67,18 @@ type DB struct {
 	byName  map[string]*Part
 	others  []string // stores on the engine that are not open
 	meta    meta
+	side    uint8  // 0 or 1: which of the two logs and counts is the open transaction's
+	closing bool   // the other one's is of a transaction that is neither open nor committed
 	gen     uint64 // number of the last mark
 	epoch   uint64 // changes when rows move between overlay and engine
 	write   *Write // under way
 	spare   *Batch // for the next Write
 	closed  atomic.Bool
-	cache   int64 // the most that clean may be
-	clean   int64 // bytes of entries that are as on the engine
-	dirty   int64 // bytes of entries changed in the open transaction
-	pending int64 // bytes of entries that are committed and not stored
-	hand    int   // the part whose entries are evicted next
+	cache   int64    // the most that clean may be
+	clean   int64    // bytes of entries that are as on the engine
+	dirty   [2]int64 // bytes of entries changed in each transaction
+	pending int64    // bytes of entries that are committed and not stored
+	hand    int      // the part whose entries are evicted next
 }
 
 // A Part is one store as its changelog sees it.
@@ -100,6 +103,7 @@ type Part struct {
 // store is what a DB asks of a typed store.
 type store interface {
 	undo()
+	freeze()
 	changes(f func(key, value []byte, time int64) error) error
 	committed()
 	persist(b *Batch) error

@@ -18,9 +18,10 @@
 //  1. Restore: [Part.Apply] the changelog from [Part.Position] on.
 //  2. Read and change rows; [DB.Mark] before a record that may fail, [DB.Undo]
 //     if it did.
-//  3. Write [DB.Changes] to the changelogs and commit to Kafka.
+//  3. Write [DB.Changes] to the changelogs and commit to Kafka. To go on with
+//     the next transaction meanwhile, [DB.Freeze] and go to 2.
 //  4. If it is known to be committed, say so: [DB.Committed]. If not, or if it
-//     was aborted, [DB.Rewind] and go to 1.
+//     was aborted, [DB.Rewind], which takes back the next one too, and go to 1.
 //  5. Every now and then: [DB.Persist], [Write.Commit] in the background,
 //     [DB.Persisted]; and less often [DB.Flush].
 //

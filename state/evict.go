@@ -51,7 +51,7 @@ func (o *overlay[V]) evict(steps int) (left int) {
 		e := o.at(idx)
 		o.hand++
 		switch {
-		case e.flags&live == 0 || e.tx != 0 || e.flags&stowed != 0 || idx == o.last:
+		case e.flags&live == 0 || !e.clean() || idx == o.last:
 		case e.flags&recent != 0:
 			e.flags &^= recent
 		default:

@@ -55,6 +55,12 @@ func (r *rig) do(ops ...string) {
 // commit appends the changes to the changelog and ends the transaction.
 func (r *rig) commit() {
 	r.t.Helper()
+	r.logChanges()
+	r.db.Committed(func(*state.Part) (int64, bool) { return int64(len(r.log)), true })
+}
+
+func (r *rig) logChanges() {
+	r.t.Helper()
 	must(r.t, r.db.Changes(func(_ *state.Part, key, value []byte, time int64) error {
 		row := state.Row{Key: append([]byte{}, key...), Time: time}
 		if value != nil {
@@ -63,7 +69,6 @@ func (r *rig) commit() {
 		r.log = append(r.log, row)
 		return nil
 	}))
-	r.db.Committed(func(*state.Part) (int64, bool) { return int64(len(r.log)), true })
 }
 
 func (r *rig) persist() {

@@ -34,7 +34,7 @@ type merge[V any] struct {
 	route     route
 	id        uint16 // whose keys on the engine
 	order     *order // of the overlay's entries
-	committed bool   // rows without the open transaction
+	committed bool   // rows without the open and the closing transaction
 
 	last  []byte // the key of the last row
 	begun bool

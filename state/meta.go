@@ -15,13 +15,13 @@ type meta struct {
 }
 
 type metaRow struct {
-	now, committed, stored int64
-	has                    metaHas
-	mark                   uint64
+	now, closing, committed, stored int64
+	has                             metaHas
+	mark                            uint64
 }
 
 // metaHas says which of a metaRow's values are there.
-type metaHas struct{ now, committed, stored bool }
+type metaHas struct{ now, closing, committed, stored bool }
 
 type metaUndo struct {
 	row *metaRow
@@ -32,7 +32,7 @@ type metaUndo struct {
 func newMeta() meta { return meta{rows: map[string]*metaRow{}} }
 
 func (m *meta) load(name string, v int64) {
-	m.rows[name] = &metaRow{now: v, committed: v, stored: v, has: metaHas{true, true, true}}
+	m.rows[name] = &metaRow{now: v, closing: v, committed: v, stored: v, has: metaHas{true, true, true, true}}
 }
 
 func (m *meta) set(name string, v int64, gen uint64) {
@@ -61,9 +61,15 @@ func (m *meta) back(gen uint64) {
 	m.undo = m.undo[:0]
 }
 
+func (m *meta) freeze() {
+	for _, r := range m.rows {
+		r.closing, r.has.closing = r.now, r.has.now
+	}
+}
+
 func (m *meta) commit() {
 	for _, r := range m.rows {
-		r.committed, r.has.committed = r.now, r.has.now
+		r.committed, r.has.committed = r.closing, r.has.closing
 	}
 }
 

@@ -45,8 +45,10 @@ func (o *overlay[V]) sorted(r *order) *btree.BTreeG[treeItem] {
 	}
 	r.tree = btree.NewBTreeGOptions(lessItem, btree.Options{NoLocks: true})
 	r.treed++
-	for i := range o.tx {
-		o.addItem(r, o.tx[i].idx)
+	for _, log := range o.logs {
+		for i := range log {
+			o.addItem(r, log[i].idx)
+		}
 	}
 	for _, list := range [][]uint32{o.pend, o.flight} {
 		for _, idx := range list {

@@ -26,12 +26,12 @@ type overlay[V any] struct {
 	free   uint32 // head of the list of entries to use again
 	keys   arena
 
-	tx     []before[V] // what the open transaction changed, as it was
-	undos  []before[V] // what was changed since the mark, as it was
-	txMark int         // length of tx at the mark
-	gen    uint64      // the mark that undos and txMark belong to
-	pend   []uint32    // pending entries
-	flight []uint32    // entries of the Write under way
+	logs   [2][]before[V] // what the open and the closing transaction changed, as it was before each
+	undos  []before[V]    // what was changed since the mark, as it was
+	txMark int            // length of the open log at the mark
+	gen    uint64         // the mark that undos and txMark belong to
+	pend   []uint32       // pending entries
+	flight []uint32       // entries of the Write under way
 
 	rows   rowCount
 	byKey  order
@@ -61,8 +61,8 @@ const (
 type entry[V any] struct {
 	v     V
 	time  int64
-	mark  uint64 // the mark since which undos has this entry
-	tx    uint32 // 1 + its place in tx, 0 if the open transaction left it alone
+	mark  uint64    // the mark since which undos has this entry
+	tx    [2]uint32 // 1 + its place in each log, 0 if that transaction left it alone
 	klen  uint32
 	koff  uint32 // a longer key's place in the arena; in a free entry, the next one
 	size  uint32 // bytes, about
@@ -82,6 +82,9 @@ const (
 
 // stowed entries hold a committed value that the engine has not got.
 const stowed = pending | flying
+
+// clean entries are as on the engine.
+func (e *entry[V]) clean() bool { return e.tx == [2]uint32{} && e.flags&stowed == 0 }
 
 // before is an entry as it was.
 type before[V any] struct {
@@ -108,7 +111,7 @@ func (o *overlay[V]) clear() {
 	o.index = index{}
 	o.index.grow()
 	o.chunks, o.next, o.free, o.keys = nil, 1, 0, arena{}
-	o.tx, o.undos, o.txMark, o.gen = nil, nil, 0, 0
+	o.logs, o.undos, o.txMark, o.gen = [2][]before[V]{}, nil, 0, 0
 	o.pend, o.flight = nil, nil
 	o.rows = rowCount{}
 	o.byKey.drop()
@@ -246,7 +249,7 @@ func (o *overlay[V]) newEntry() uint32 {
 
 // removeEntry forgets a clean entry.
 func (o *overlay[V]) removeEntry(idx uint32, e *entry[V]) {
-	if e.tx != 0 || e.flags&stowed != 0 {
+	if !e.clean() {
 		assert.That(false, "store %s forgets an entry that is not stored", o.p.name)
 	}
 	key := o.keyOf(e)
@@ -281,13 +284,20 @@ func (o *overlay[V]) resize(e *entry[V]) {
 	}
 	by := int64(n) - int64(e.size)
 	e.size = n
-	if e.tx != 0 {
-		o.d.dirty += by
+	o.charge(e, by)
+}
+
+// charge adds to the counts of bytes that e belongs to.
+func (o *overlay[V]) charge(e *entry[V], by int64) {
+	for side, at := range e.tx {
+		if at != 0 {
+			o.d.dirty[side] += by
+		}
 	}
 	if e.flags&stowed != 0 {
 		o.d.pending += by
 	}
-	if e.tx == 0 && e.flags&stowed == 0 {
+	if e.clean() {
 		o.d.clean += by
 	}
 }

@@ -1,10 +1,11 @@
 package state
 
 // A scalar is a number of a store that goes through the states of its rows: it
-// has its last mark and its last commit to go back to.
+// has its last mark and its last commit to go back to, and what it was when the
+// closing transaction closed.
 type scalar struct {
-	now, mark, committed int64
-	gen                  uint64 // the mark that mark belongs to
+	now, mark, closing, committed int64
+	gen                           uint64 // the mark that mark belongs to
 }
 
 func (s *scalar) set(v int64, gen uint64) {
@@ -20,5 +21,6 @@ func (s *scalar) undo(gen uint64) {
 	}
 }
 
-func (s *scalar) commit() { s.committed = s.now }
+func (s *scalar) freeze() { s.closing = s.now }
+func (s *scalar) commit() { s.committed = s.closing }
 func (s *scalar) rewind() { s.now = s.committed }

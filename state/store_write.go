@@ -45,14 +45,6 @@ func (o *overlay[V]) persistRow(b *Batch, e *entry[V]) error {
 	return nil
 }
 
-// committedRow is e's row without the open transaction.
-func (o *overlay[V]) committedRow(e *entry[V]) before[V] {
-	if e.tx != 0 {
-		return o.tx[e.tx-1]
-	}
-	return before[V]{v: e.v, time: e.time, has: e.flags&present != 0}
-}
-
 // persisted takes in how the Write under way went.
 func (o *overlay[V]) persisted(ok bool) {
 	for _, idx := range o.flight {
@@ -65,7 +57,7 @@ func (o *overlay[V]) persisted(ok bool) {
 			o.pend = append(o.pend, idx)
 		default:
 			o.d.pending -= int64(e.size)
-			if e.tx == 0 {
+			if e.clean() {
 				o.unpin(e)
 			}
 		}

@@ -40,33 +40,58 @@ func (d *DB) Changes(f func(p *Part, key, value []byte, time int64) error) error
 }
 
 // DirtyBytes is about the memory of what the open transaction changed.
-func (d *DB) DirtyBytes() int64 { return d.dirty }
+func (d *DB) DirtyBytes() int64 { return d.dirty[d.side&1] }
 
 // PendingBytes is about the memory of what is committed and not stored.
 func (d *DB) PendingBytes() int64 { return d.pending }
 
-// Committed says that the open transaction is known to be committed, and ends
-// it. For each store, next returns the changelog offset behind the store's last
-// record of the transaction, or false if it wrote none.
+// Freeze closes the open transaction, whose changes are in the changelogs, and
+// opens the next one on top of it. What it changed is seen as before, but Undo
+// does not reach it any more, and it is neither open nor committed until
+// Committed or Rewind says what became of it. One transaction can be closing
+// at a time. It costs the same however many rows there are.
+func (d *DB) Freeze() {
+	assert.That(!d.closing, "a transaction is frozen while another one is closing")
+	d.closing = true
+	d.side ^= 1
+	for _, p := range d.parts {
+		p.seq.freeze()
+		if p.store != nil {
+			p.store.freeze()
+		}
+	}
+	d.meta.freeze()
+	d.gen++
+}
+
+// Committed says that the closing transaction is known to be committed, and
+// ends it; if none is closing, it is the open one that is. For each store, next
+// returns the changelog offset behind the store's last record of the
+// transaction, or false if it wrote none.
 func (d *DB) Committed(next func(p *Part) (pos int64, ok bool)) {
+	if !d.closing {
+		d.Freeze()
+	}
 	for _, p := range d.parts {
 		if p.store != nil {
 			p.store.committed()
 		}
 		p.seq.commit()
-		p.rec.last = uint32(p.seq.now)
+		p.rec.last = uint32(p.seq.committed)
 		if pos, ok := next(p); ok {
 			assert.That(pos >= p.rec.position, "store %s: position %d after %d", p.name, pos, p.rec.position)
 			p.rec.position = pos
 		}
 	}
-	assert.That(d.dirty == 0, "%d dirty bytes after a commit", d.dirty)
+	if left := d.dirty[(d.side+1)&1]; left != 0 {
+		assert.That(false, "%d dirty bytes after a commit", left)
+	}
 	d.meta.commit()
-	d.gen++
+	d.closing = false
 }
 
-// Rewind forgets all that is not stored, the open transaction, committed
-// changes, and clean rows too; then Position is what the engine has. A Write
+// Rewind forgets all that is not stored, the open and the closing transaction,
+// committed changes, and clean rows too; then Position is what the engine has. A Write
 // whose Commit has begun is waited for, one whose Commit has not will return
 // [ErrRewound]. After an error only Close is left.
 func (d *DB) Rewind() error {
@@ -90,8 +115,9 @@ func (d *DB) dropStores() {
 			p.store.rewind()
 		}
 	}
-	assert.That(d.dirty == 0 && d.pending == 0 && d.clean == 0,
+	assert.That(d.dirty == [2]int64{} && d.pending == 0 && d.clean == 0,
 		"%d dirty, %d pending, %d clean bytes in empty stores", d.dirty, d.pending, d.clean)
+	d.closing = false
 	d.gen++
 	d.epoch++
 }

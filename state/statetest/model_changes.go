@@ -99,12 +99,16 @@ func (m *model) undo(*rapid.T) {
 	m.meta = maps.Clone(m.metaMark)
 }
 
-// commit writes the changes to the changelogs, like a transaction.
-func (m *model) commit(t *rapid.T) {
+// freeze writes the changes to the changelogs, like a transaction of which
+// nobody knows yet whether it will be committed.
+func (m *model) freeze(t *rapid.T) {
+	if m.frozen {
+		return
+	}
 	var seen []string
 	err := m.db.Changes(func(p *state.Part, key, value []byte, at int64) error {
-		i := slices.IndexFunc(m.tables, func(tb *table) bool { return tb.part == p })
-		m.tables[i].log = append(m.tables[i].log, change{string(key), row{string(value), at}, value == nil})
+		tb := m.tableOf(p)
+		tb.closing = append(tb.closing, change{string(key), row{string(value), at}, value == nil})
 		seen = append(seen, p.Name()+"/"+string(key))
 		return nil
 	})
@@ -112,7 +116,7 @@ func (m *model) commit(t *rapid.T) {
 	var want []string
 	for _, tb := range m.tables {
 		for _, k := range tb.order {
-			_, had := tb.committed[k]
+			_, had := tb.base[k]
 			_, has := tb.now[k]
 			if had || has {
 				want = append(want, tb.name+"/"+k)
@@ -122,20 +126,59 @@ func (m *model) commit(t *rapid.T) {
 	if !slices.Equal(seen, want) {
 		m.Fatalf("changes were %q, want %q", seen, want)
 	}
-	m.db.Committed(func(p *state.Part) (int64, bool) {
-		i := slices.IndexFunc(m.tables, func(tb *table) bool { return tb.part == p })
-		return int64(len(m.tables[i].log)), true
-	})
+	if rapid.Bool().Draw(t, "by hand") {
+		m.db.Freeze()
+	} else {
+		defer m.end(t) // Committed alone is both
+	}
+	m.frozen = true
+	for _, tb := range m.tables {
+		tb.base, tb.mark = maps.Clone(tb.now), maps.Clone(tb.now)
+		tb.order, tb.markOrder = nil, nil
+	}
+	m.metaClosing, m.metaMark = maps.Clone(m.meta), maps.Clone(m.meta)
+}
+
+func (m *model) tableOf(p *state.Part) *table {
+	return m.tables[slices.IndexFunc(m.tables, func(tb *table) bool { return tb.part == p })]
+}
+
+// end commits the closing transaction.
+func (m *model) end(*rapid.T) {
+	if !m.frozen {
+		return
+	}
+	m.append()
+	dirty := m.db.DirtyBytes()
+	m.db.Committed(func(p *state.Part) (int64, bool) { return int64(len(m.tableOf(p).log)), true })
+	m.frozen = false
 	for _, tb := range m.tables {
 		tb.committed = tb.fold(int64(len(tb.log)))
-		if !maps.Equal(tb.committed, tb.now) {
-			m.Fatalf("%s: the changelog says %v, the model %v", tb.name, tb.committed, tb.now)
+		if !maps.Equal(tb.committed, tb.base) {
+			m.Fatalf("%s: the changelog says %v, the model %v", tb.name, tb.committed, tb.base)
 		}
-		tb.mark, tb.order, tb.markOrder = maps.Clone(tb.now), nil, nil
 	}
-	m.metaCommitted, m.metaMark = maps.Clone(m.meta), maps.Clone(m.meta)
-	m.metaLog = append(m.metaLog, maps.Clone(m.meta))
-	if m.db.DirtyBytes() != 0 {
-		m.Fatalf("%d dirty bytes after a commit", m.db.DirtyBytes())
+	m.metaCommitted = maps.Clone(m.metaClosing)
+	open := 0
+	for _, tb := range m.tables {
+		open += len(tb.order)
 	}
+	if now := m.db.DirtyBytes(); open == 0 && now != 0 || open > 0 && now != dirty {
+		m.Fatalf("%d dirty bytes after a commit, %d keys changed since, %d bytes before", now, open, dirty)
+	}
+}
+
+// append is what Kafka does when it commits the closing transaction.
+func (m *model) append() {
+	for _, tb := range m.tables {
+		tb.log, tb.closing = append(tb.log, tb.closing...), nil
+	}
+	m.metaLog = append(m.metaLog, maps.Clone(m.metaClosing))
+}
+
+// commit freezes and ends.
+func (m *model) commit(t *rapid.T) {
+	m.end(t)
+	m.freeze(t)
+	m.end(t)
 }

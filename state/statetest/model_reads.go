@@ -154,7 +154,7 @@ func (m *model) changed(t *rapid.T) {
 	var seen, want []string
 	err := tb.kv.Changed(func(c state.Changed[string, string]) error {
 		seen = append(seen, c.Key)
-		old, had := tb.committed[c.Key]
+		old, had := tb.base[c.Key]
 		now, has := tb.now[c.Key]
 		if c.OldOK != had || c.OK != has || (row{c.Old, c.OldTime}) != old || has && (row{c.New, c.Time}) != now {
 			m.Fatalf("%s: changed %+v, want %v (%v), %v (%v)", tb.name, c, old, had, now, has)
@@ -163,7 +163,7 @@ func (m *model) changed(t *rapid.T) {
 	})
 	m.must(err)
 	for _, k := range tb.order {
-		_, had := tb.committed[k]
+		_, had := tb.base[k]
 		_, has := tb.now[k]
 		if had || has {
 			want = append(want, k)
