@@ -2,8 +2,8 @@ package stream
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +13,7 @@ import (
 	"github.com/semelstream/semel/codec"
 	"github.com/semelstream/semel/internal/seam"
 	"github.com/semelstream/semel/state"
+	"github.com/semelstream/semel/stream/internal/graph"
 )
 
 // A Replay runs a topology as the reference's test driver did when the golden
@@ -120,38 +121,82 @@ func (p *Replay) dispatch(k *kgo.Record) error {
 	return nil
 }
 
-// A Row is a row of a store as text; Ms is its time.
+// A Row is a row of a store as text. Ms is its time; Start and End are those of
+// a session, Start that of a window.
 type Row struct {
 	Key, Value string
 	Ms         int64
+	Start, End int64
 }
 
 // Rows are the rows of a store of texts or numbers by text; false if there is
 // no such store.
-func (p *Replay) Rows(store string) ([]Row, bool) {
+func (p *Replay) Rows(store string) (rows []Row, ok bool) {
 	p.r.t.Helper()
 	for _, task := range p.r.sorted() {
 		if task.db.Part(store) == nil {
 			continue
 		}
-		if kv, err := state.OpenKV(task.db, store, codec.String, codec.String); err == nil {
-			return rowsOf(p.r, kv, func(v string) string { return v }), true
+		texts, err := rowsOf(task.db, p.kind(store), store, codec.String)
+		if err != nil {
+			texts, err = rowsOf(task.db, p.kind(store), store, codec.Int64)
 		}
-		kv, err := state.OpenKV(task.db, store, codec.String, codec.Int64)
 		p.r.must(err)
-		return rowsOf(p.r, kv, func(v int64) string { return strconv.FormatInt(v, 10) }), true
+		rows, ok = append(rows, texts...), true
 	}
-	return nil, false
+	slices.SortFunc(rows, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End))
+	})
+	return rows, ok
 }
 
-func rowsOf[V any](r *rig, kv *state.KV[string, V], print func(V) string) []Row {
-	var rows []Row
-	for e, err := range kv.All() {
-		r.must(err)
-		rows = append(rows, Row{e.Key, print(e.Value), e.Time.UnixMilli()})
+func (p *Replay) kind(store string) graph.StoreKind {
+	for _, s := range p.r.top.graph.Stores {
+		if s.Name == store {
+			return s.Kind
+		}
 	}
-	slices.SortFunc(rows, func(a, b Row) int { return cmp.Compare(a.Key, b.Key) })
-	return rows
+	return ""
+}
+
+// rowsOf reads a store whose values value knows.
+func rowsOf[V any](db *state.DB, kind graph.StoreKind, store string, value codec.Codec[V]) (rows []Row, err error) {
+	switch kind {
+	case graph.Window:
+		s, err := state.OpenWindow(db, store, codec.String, value)
+		if err != nil {
+			return nil, err
+		}
+		for r, err := range s.All() {
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, Row{Key: r.Key, Value: fmt.Sprint(r.Value), Ms: r.Time, Start: r.Start})
+		}
+	case graph.Session:
+		s, err := state.OpenSession(db, store, codec.String, value)
+		if err != nil {
+			return nil, err
+		}
+		for r, err := range s.All() {
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, Row{Key: r.Key, Value: fmt.Sprint(r.Value), Ms: r.Time, Start: r.Start, End: r.End})
+		}
+	default:
+		s, err := state.OpenKV(db, store, codec.String, value)
+		if err != nil {
+			return nil, err
+		}
+		for r, err := range s.All() {
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, Row{Key: r.Key, Value: fmt.Sprint(r.Value), Ms: r.Time.UnixMilli()})
+		}
+	}
+	return rows, nil
 }
 
 // PublicError is what App.Run makes of the runtime's errors.

@@ -135,17 +135,17 @@ func compareStores(t *testing.T, replay *stream.Replay, tr trace) {
 			t.Errorf("there is no store %q", name)
 			continue
 		}
+		timed := len(rows) > 0 && rows[0].Ts != nil
 		var want, got []string
-		timed := false
 		for _, row := range rows {
 			line := fmt.Sprintf("%v=%v", row.Key, row.Value)
-			if timed = row.Ts != nil; timed {
+			if timed {
 				line += fmt.Sprintf("@%d", *row.Ts)
 			}
 			want = append(want, line)
 		}
 		for _, row := range kept {
-			line := row.Key + "=" + row.Value
+			line := tr.types[name].rowKey(row) + "=" + row.Value
 			if timed {
 				line += fmt.Sprintf("@%d", row.Ms)
 			}
@@ -155,6 +155,17 @@ func compareStores(t *testing.T, replay *stream.Replay, tr trace) {
 			t.Errorf("store %q:\n got %q\nwant %q", name, got, want)
 		}
 	}
+}
+
+// rowKey is the key of a row as that of a trace is printed.
+func (g goldenType) rowKey(row stream.Row) string {
+	switch {
+	case strings.Contains(g.kind, "window"):
+		return goldenWindow{row.Key, row.Start, 0, false}.String()
+	case strings.Contains(g.kind, "session"):
+		return goldenWindow{row.Key, row.Start, row.End, true}.String()
+	}
+	return row.Key
 }
 
 // tables are the shapes whose result is a table of their input: whatever

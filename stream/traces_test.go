@@ -62,6 +62,13 @@ type goldenWindow struct {
 	session    bool
 }
 
+func (w goldenWindow) String() string {
+	if w.session {
+		return fmt.Sprintf("%v[%d,%d]", w.key, w.start, w.end)
+	}
+	return fmt.Sprintf("%v[%d]", w.key, w.start)
+}
+
 // A goldenType is what a topic or a store holds, in words.
 type goldenType struct{ kind, key, value string }
 
