@@ -75,6 +75,10 @@ type tableNode[K, V any] struct {
 	wantOld bool
 	askOld  func() // sets wantOld above
 
+	// useFinals adds a use of the rows whose windows have closed; nil if the
+	// table has no windows, or such as do not close.
+	useFinals func(open func(o *opener) (finalPort[K, V], error))
+
 	key   codec.Codec[K]
 	value codec.Codec[V]
 	store *graph.Store // nil if the rows are worked out

@@ -17,6 +17,7 @@ type Option interface {
 	AnyStoreOption
 	CodecOption
 	ProcessOption
+	BufferOption
 	anyOperator()
 }
 
@@ -38,6 +39,12 @@ type AggregateOption interface {
 	aggregateOption()
 }
 
+// A WindowOption fits aggregates by key and window.
+type WindowOption interface {
+	setter
+	windowOption()
+}
+
 // A TableOption fits tables and stores by key, aggregates among them.
 type TableOption interface {
 	AggregateOption
@@ -53,6 +60,7 @@ type TableSourceOption interface {
 // A StoreOption fits whatever keeps state with a changelog of its own.
 type StoreOption interface {
 	TableOption
+	WindowOption
 	storeOption()
 }
 
@@ -65,6 +73,7 @@ type AnyStoreOption interface {
 // An EmitOption fits all aggregates.
 type EmitOption interface {
 	AggregateOption
+	WindowOption
 	emitOption()
 }
 
@@ -87,6 +96,12 @@ type ProcessOption interface {
 	processOption()
 }
 
+// A BufferOption fits Final and Suppress.
+type BufferOption interface {
+	setter
+	bufferOption()
+}
+
 // settings are what an operator's options say.
 type settings struct {
 	name                 string
@@ -98,6 +113,11 @@ type settings struct {
 	noChangelog          bool
 	config               map[string]string
 	emitEach             bool
+	retain               int64 // ms of windows; 0 is not set
+	retainSet            bool
+	maxKeys              int // of what is held back; 0 is no limit
+	maxBytes             int64
+	failWhenFull         bool
 	reset                graph.Reset
 	resetSet             bool
 	uses                 []Handle
@@ -139,6 +159,8 @@ func (option) anyOperator()       {}
 func (option) sourceOption()      {}
 func (option) groupOption()       {}
 func (option) aggregateOption()   {}
+func (option) windowOption()      {}
+func (option) bufferOption()      {}
 func (option) tableOption()       {}
 func (option) tableSourceOption() {}
 func (option) storeOption()       {}
@@ -198,6 +220,22 @@ func ChangelogConfig(config map[string]string) StoreOption {
 // EmitEach sends on every update of a row instead of the last one of each
 // transaction.
 func EmitEach() EmitOption { return option(func(s *settings) { s.emitEach = true }) }
+
+// Retain keeps windows for d from their start on, longer than size and grace,
+// which is the default: for queries.
+func Retain(d time.Duration) WindowOption {
+	return option(func(s *settings) { s.retain, s.retainSet = d.Milliseconds(), true })
+}
+
+// MaxKeys limits how many rows are held back; the default is no limit.
+func MaxKeys(n int) BufferOption { return option(func(s *settings) { s.maxKeys = n }) }
+
+// MaxBytes limits what is held back, by the encoded size of keys and values;
+// the default is no limit.
+func MaxBytes(n int64) BufferOption { return option(func(s *settings) { s.maxBytes = n }) }
+
+// FailWhenFull fails the task when a limit is reached; Final always does.
+func FailWhenFull() BufferOption { return option(func(s *settings) { s.failWhenFull = true }) }
 
 // Uses connects a processor with declared stores and outputs, and with tables
 // to read.

@@ -1,6 +1,10 @@
 package stream
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/semelstream/semel/stream/internal/graph"
+)
 
 // murmur2 is the hash by which Kafka's own clients choose partitions.
 func murmur2(b []byte) uint32 {
@@ -33,4 +37,14 @@ func murmur2(b []byte) uint32 {
 // partitionOf is the partition of an encoded key, one of n.
 func partitionOf(key []byte, n int32) int32 {
 	return int32(murmur2(key)&0x7fffffff) % n
+}
+
+// partBytes is what of an encoded key the partition goes by, in the topic that
+// n writes: all of it, but in a user's topic of windowed keys the key alone, so
+// that the windows of a key stay with it. Kafka Streams does the same.
+func partBytes(n *graph.Node, key any) func([]byte) []byte {
+	if c, ok := key.(windowedCodec); ok && !n.Topic.Internal {
+		return c.withoutWindow
+	}
+	return func(key []byte) []byte { return key }
 }

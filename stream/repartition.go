@@ -25,14 +25,14 @@ func repartition[K, V any](s Stream[K, V], name string, set settings) Stream[K, 
 		b.autoName(sinkNode, name+"-repartition-sink")
 		b.autoName(sourceNode, name+"-repartition-source")
 	}
-	topic := b.internalTopic(sinkNode, name, set)
-	topic.Sink = true
-	sinkNode.Topic = topic
 	t := Topic[K, V]{
 		Name:  name,
 		Key:   codecFor(b, sinkNode, set.keyCodec, from.key),
 		Value: codecFor(b, sinkNode, set.valueCodec, from.value),
 	}
+	topic := b.internalTopic(sinkNode, name, t.Key, set)
+	topic.Sink = true
+	sinkNode.Topic = topic
 	from.use(func(o *opener) (port[K, V], error) {
 		to, err := newSink(o, sinkNode, t)
 		if err != nil || set.keepNoKey {

@@ -10,9 +10,13 @@ import (
 
 // To writes the stream to t.
 func (s Stream[K, V]) To(t Topic[K, V], opts ...Option) {
-	from := s.at()
+	writeTo(s.at(), t, settingsOf(opts))
+}
+
+// writeTo writes the records of from to t.
+func writeTo[K, V any](from *streamNode[K, V], t Topic[K, V], set settings) {
 	b := from.b
-	n := b.add(graph.Sink, settingsOf(opts), from.node)
+	n := b.add(graph.Sink, set, from.node)
 	n.Topic = topicOf(b, n, t).topic
 	n.Topic.Sink = true
 	from.use(func(o *opener) (port[K, V], error) { return newSink(o, n, t) })
@@ -44,6 +48,7 @@ type writer[K, V any] struct {
 	n     *graph.Node
 	key   codec.Codec[K]
 	value codec.Codec[V]
+	part  func(key []byte) []byte // of an encoded key, that the partition goes by
 	one   func(Record[K, V], int) int
 	many  func(Record[K, V], int) []int
 	buf   []byte // for key and value, used again; never nil, so that empty is not null
@@ -52,7 +57,7 @@ type writer[K, V any] struct {
 
 func newWriter[K, V any](o *opener, n *graph.Node, t Topic[K, V]) *writer[K, V] {
 	return &writer[K, V]{
-		o: o, n: n, key: t.Key, value: t.Value, one: t.one, many: t.many,
+		o: o, n: n, key: t.Key, value: t.Value, part: partBytes(n, t.Key), one: t.one, many: t.many,
 		buf: make([]byte, 0, 256), turn: uint32(o.task.ID().Partition),
 	}
 }
@@ -91,7 +96,7 @@ func (w *writer[K, V]) write(to *runtime.Sink, r Record[K, V]) (err error) {
 		w.turn++
 		return w.stage(to, int(w.turn%uint32(to.Partitions)), r, key, value)
 	}
-	return w.stage(to, int(partitionOf(key, to.Partitions)), r, key, value)
+	return w.stage(to, int(partitionOf(w.part(key), to.Partitions)), r, key, value)
 }
 
 func (w *writer[K, V]) multicast(to *runtime.Sink, r Record[K, V], key, value []byte) error {

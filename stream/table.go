@@ -16,14 +16,19 @@ func (t Table[K, V]) at() *tableNode[K, V] {
 
 // ToStream is the table's changes as a stream; a deleted row is a tombstone.
 func (t Table[K, V]) ToStream(opts ...Option) Stream[K, V] {
-	from, b := t.at(), t.n.b
+	return Stream[K, V]{changesOf(t.at(), settingsOf(opts))}
+}
+
+// changesOf is a table's changes as a stream.
+func changesOf[K, V any](from *tableNode[K, V], set settings) *streamNode[K, V] {
+	b := from.b
 	n := &streamNode[K, V]{b: b, key: from.key, value: from.value}
-	n.node = b.add("to-stream", settingsOf(opts), from.node)
+	n.node = b.add("to-stream", set, from.node)
 	from.use(func(o *opener) (tablePort[K, V], error) {
 		out, err := n.open(o)
 		return &toStreamPort[K, V]{out}, err
 	})
-	return Stream[K, V]{n}
+	return n
 }
 
 type toStreamPort[K, V any] struct{ out port[K, V] }

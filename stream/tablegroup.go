@@ -20,7 +20,12 @@ type GroupedTable[K, V any] struct {
 // GroupBy puts rows under other keys to aggregate them. Filter first to leave
 // rows out.
 func (t Table[K, V]) GroupBy[K2, V2 any](f func(key K, value V) (K2, V2), opts ...GroupOption) GroupedTable[K2, V2] {
-	from, b, set := t.at(), t.n.b, settingsOf(opts)
+	return groupRows(t.at(), f, settingsOf(opts))
+}
+
+// groupRows puts the rows of from under other keys.
+func groupRows[K, V, K2, V2 any](from *tableNode[K, V], f func(key K, value V) (K2, V2), set settings) GroupedTable[K2, V2] {
+	b := from.b
 	from.needOld()
 	node := b.add("table-group-by", set, from.node)
 	b.needFunc(node, f == nil)

@@ -10,8 +10,8 @@ import "github.com/semelstream/semel/stream/internal/runtime"
 // the view has hidden reaches what follows as a delete too, unless something
 // that follows wants to know the values before: then it is known not to
 // matter, and left out.
-func newView[K, V, V2 any](t Table[K, V], kind string, opts []Option, isNil bool, f func(key K, value V) (V2, bool, error)) *tableNode[K, V2] {
-	from, b := t.at(), t.n.b
+func newView[K, V, V2 any](from *tableNode[K, V], kind string, opts []Option, isNil bool, f func(key K, value V) (V2, bool, error)) *tableNode[K, V2] {
+	b := from.b
 	n := &tableNode[K, V2]{b: b, key: from.key, askOld: from.needOld}
 	n.node = b.add(kind, settingsOf(opts), from.node)
 	b.needFunc(n.node, isNil)
@@ -19,6 +19,9 @@ func newView[K, V, V2 any](t Table[K, V], kind string, opts []Option, isNil bool
 		rows, err := from.openRows(o)
 		return &viewRows[K, V, V2]{view[K, V, V2]{o, n, f}, rows}, err
 	}
+	passFinals(from, n, func(o *opener, out finalPort[K, V2]) finalPort[K, V] {
+		return &viewFinals[K, V, V2]{view[K, V, V2]{o, n, f}, out}
+	})
 	from.use(func(o *opener) (tablePort[K, V], error) {
 		out, err := n.open(o)
 		return &viewPort[K, V, V2]{view[K, V, V2]{o, n, f}, out}, err

@@ -49,8 +49,8 @@ func checkCodecs[K, V any](b *Builder, n *graph.Node, topic string, key codec.Co
 	}
 }
 
-// internalTopic makes a repartition topic that n writes.
-func (b *Builder) internalTopic(n *graph.Node, name string, set settings) *graph.Topic {
+// internalTopic makes a repartition topic that n writes with keys of codec key.
+func (b *Builder) internalTopic(n *graph.Node, name string, key any, set settings) *graph.Topic {
 	if text := badName("repartition topic", name); text != "" {
 		b.problem(n, "%s", text)
 	}
@@ -58,6 +58,9 @@ func (b *Builder) internalTopic(n *graph.Node, name string, set settings) *graph
 		b.problem(n, "Partitions(%d) is no partition count; give at least 1, or leave it out to have as many as the source", set.partitions)
 	}
 	t := &graph.Topic{Name: name, Internal: true, Partitions: max(set.partitions, 0)}
+	if _, ok := key.(windowedCodec); ok {
+		t.Partition = byWindow
+	}
 	mapName := "repartition/" + name // no user's topic has a slash
 	if old := b.topics[mapName]; old != nil {
 		b.problem(n, "the repartition topic name %q is taken at %s; give each a name of its own", name, old.where)
@@ -74,6 +77,10 @@ type partitioner struct {
 	function  string
 	multicast bool
 }
+
+// byWindow is how a repartition topic of windowed keys is partitioned: unlike
+// other topics of such keys, which go by the key inside.
+var byWindow = partitioner{function: "murmur2 of key and window"}
 
 // partitioner is nil for Kafka's own way.
 func (t Topic[K, V]) partitioner() any {
