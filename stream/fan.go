@@ -1,5 +1,7 @@
 package stream
 
+import "slices"
+
 // openEach opens uses in order of declaration.
 func openEach[P any](o *opener, uses []func(o *opener) (P, error)) ([]P, error) {
 	ports := make([]P, 0, len(uses))
@@ -51,6 +53,14 @@ func openAllTables[K, V any](o *opener, uses []func(o *opener) (tablePort[K, V],
 
 // A tableFan gives each change to several ports, in order of declaration.
 type tableFan[K, V any] []tablePort[K, V]
+
+// heard says that somebody hears what p is told.
+func heard[K, V any](p tablePort[K, V]) bool {
+	d, ok := p.(interface{ deaf() bool })
+	return !ok || !d.deaf()
+}
+
+func (f tableFan[K, V]) deaf() bool { return !slices.ContainsFunc(f, heard[K, V]) }
 
 func (f tableFan[K, V]) change(c change[K, V]) error {
 	for _, p := range f {

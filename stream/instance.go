@@ -18,6 +18,7 @@ import (
 type instance struct {
 	sources []sourcePort // by index in Sub.Sources
 	flushes []flush      // in topological order
+	finals  []flush      // too
 	closers []func() error
 	touches [][]func(keys [][]byte) // by source
 	keys    [][]byte                // scratch of Touch
@@ -77,7 +78,9 @@ func (p program) open(task *runtime.Task) (in *instance, err error) {
 		}
 		in.sources = append(in.sources, src)
 	}
-	slices.SortStableFunc(in.flushes, func(a, b flush) int { return cmp.Compare(a.pos, b.pos) })
+	for _, list := range [][]flush{in.flushes, in.finals} {
+		slices.SortStableFunc(list, func(a, b flush) int { return cmp.Compare(a.pos, b.pos) })
+	}
 	return in, nil
 }
 
@@ -157,6 +160,17 @@ func (in *instance) next(wall bool) int64 {
 		}
 	}
 	return next
+}
+
+// Final implements runtime.Instance.
+func (in *instance) Final() (err error) {
+	defer in.recovered(&err)
+	for _, fl := range in.finals {
+		if err := fl.f(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Flush implements runtime.Instance.

@@ -75,9 +75,9 @@ type tableNode[K, V any] struct {
 	wantOld bool
 	askOld  func() // sets wantOld above
 
-	// useFinals adds a use of the rows whose windows have closed; nil if the
-	// table has no windows, or such as do not close.
-	useFinals func(open func(o *opener) (finalPort[K, V], error))
+	// finals is where the table's final rows come from; nil if it has no windows,
+	// or such as do not close.
+	finals *finalSource[K, V]
 
 	key   codec.Codec[K]
 	value codec.Codec[V]

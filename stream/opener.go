@@ -40,6 +40,26 @@ func (o *opener) onFlush(n *graph.Node, f func() error) {
 	o.in.flushes = append(o.in.flushes, flush{n, o.pos[n.ID], f})
 }
 
+// onFinal has f called after each record and in each flush, after what comes
+// before n and after n's own flush. It sends what has become final, each result
+// by [opener.settle].
+func (o *opener) onFinal(n *graph.Node, f func() error) {
+	o.in.finals = append(o.in.finals, flush{n, o.pos[n.ID], f})
+	o.onFlush(n, f)
+}
+
+// settle runs f, which sends one result that no record is to blame for. If it
+// fails, what it did is taken back, and the policy may let it pass.
+func (o *opener) settle(f func() error) error {
+	mark := o.task.Savepoint()
+	return o.task.Settle(mark, o.guarded(f))
+}
+
+func (o *opener) guarded(f func() error) (err error) {
+	defer o.in.recovered(&err)
+	return f()
+}
+
 // touchAhead has touch called with the encoded keys of records that are about
 // to come, so that the rows of many are brought into the processor's cache at
 // the same time. It is for stores whose keys are those of the sources before n.
@@ -84,4 +104,6 @@ const (
 	tombstoned = "tombstone"
 	noTime     = "no time"
 	noTarget   = "no partition"
+	late       = "late"
+	noWindow   = "no window"
 )

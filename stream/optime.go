@@ -5,51 +5,53 @@ import (
 	"github.com/semelstream/semel/stream/internal/runtime"
 )
 
+// A number is what an operator remembers outside its stores: if the record that
+// changed it fails, it is taken back with all else that the record did.
+type number struct {
+	now, before int64
+	mark        uint64 // since which now differs from before
+	task        *runtime.Task
+}
+
+// number makes a number that begins with n.
+func (o *opener) number(n int64) *number {
+	k := &number{now: n, task: o.task}
+	o.onUndo(k.undo)
+	return k
+}
+
+func (k *number) set(n int64) {
+	if mark := k.task.Marks(); k.mark != mark {
+		k.mark, k.before = mark, k.now
+	}
+	k.now = n
+}
+
+func (k *number) undo() {
+	if k.mark == k.task.Marks() {
+		k.now = k.before
+	}
+}
+
+// raise takes n in if it is larger, and returns the largest number so far.
+func (k *number) raise(n int64) int64 {
+	if n > k.now {
+		k.set(n)
+	}
+	return k.now
+}
+
 // An operatorTime is the largest record time that an operator has met: what
 // lateness is measured by. It goes with the offsets of the records, so that
-// what is late stays late after a crash or a move. A record that fails has not
-// been met.
-type operatorTime struct{ *heldTime }
+// what is late stays late after a crash or a move.
+type operatorTime struct{ *number }
 
 // operatorTime makes the stream time of n.
-func (o *opener) operatorTime(n *graph.Node) *operatorTime {
-	return &operatorTime{o.holdTime(n.Name + ".time")}
-}
-
-// observe takes a record's time in and returns the time that it is by now.
-func (t *operatorTime) observe(ms int64) int64 {
-	if ms > t.ms {
-		t.set(ms)
-	}
-	return t.ms
-}
-
-// A heldTime is a time that survives, see [opener.keepTime], and that goes back
-// to what it was where the effects of a record are taken back.
-type heldTime struct {
-	task   *runtime.Task
-	ms     int64 // runtime.NoTime at first
-	before int64 // what it was at the mark
-	mark   uint64
-}
-
-// holdTime makes a time that is kept under name.
-func (o *opener) holdTime(name string) *heldTime {
-	t := &heldTime{task: o.task, ms: runtime.NoTime}
-	o.keepTime(name, func() int64 { return t.ms }, func(ms int64) { t.ms = ms })
-	o.onUndo(t.undo)
+func (o *opener) operatorTime(n *graph.Node) operatorTime {
+	t := operatorTime{o.number(runtime.NoTime)}
+	o.keepTime(n.Name+".time", func() int64 { return t.now }, t.set)
 	return t
 }
 
-func (t *heldTime) set(ms int64) {
-	if now := t.task.Marks(); t.mark != now {
-		t.before, t.mark = t.ms, now
-	}
-	t.ms = ms
-}
-
-func (t *heldTime) undo() {
-	if t.mark == t.task.Marks() {
-		t.ms = t.before
-	}
-}
+// observe takes a record's time in and returns the time that it is by now.
+func (t operatorTime) observe(ms int64) int64 { return t.raise(ms) }

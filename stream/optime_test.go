@@ -24,14 +24,14 @@ func TestAnOperatorsTimeGoesBackWithTheRecordThatFailed(t *testing.T) {
 	}
 	no := errors.New("no")
 	process(5, no)
-	if now.ms != runtime.NoTime {
-		t.Errorf("time %d after a first record that failed", now.ms)
+	if now.now != runtime.NoTime {
+		t.Errorf("time %d after a first record that failed", now.now)
 	}
 	process(10, nil)
 	process(100, no)
 	process(20, nil)
 	process(15, no) // moves nothing, and takes nothing back
-	if now.ms != 21 {
-		t.Errorf("time %d, want that of the last record that did not fail, 21", now.ms)
+	if now.now != 21 {
+		t.Errorf("time %d, want that of the last record that did not fail, 21", now.now)
 	}
 }

@@ -184,9 +184,11 @@ func (r *rig) process(task *rigTask, i int, k *kgo.Record) error {
 		return r.failed(task, err, k)
 	}
 	if now := task.StreamTime(); task.in.NextStream() <= now {
-		return task.in.Stream(now)
+		if err := task.in.Stream(now); err != nil {
+			return err
+		}
 	}
-	return nil
+	return task.in.Final()
 }
 
 // failed asks the policy about a failed record.

@@ -68,6 +68,8 @@ type viewPort[K, V, V2 any] struct {
 	out tablePort[K, V2]
 }
 
+func (p *viewPort[K, V, V2]) deaf() bool { return !heard(p.out) }
+
 func (p *viewPort[K, V, V2]) change(c change[K, V]) (err error) {
 	to := change[K, V2]{key: c.key, ms: c.ms, headers: c.headers}
 	if c.hasNew {

@@ -112,6 +112,35 @@ func windowEnd(start, size int64) int64 {
 	return start + size
 }
 
+// A span is a window in milliseconds.
+type span struct{ start, end int64 }
+
+// of adds the windows of a time to spans, in order of their starts.
+func (w *Windows) of(ms int64, spans []span) ([]span, error) {
+	switch w.kind {
+	case aligned:
+		for start := w.first(ms); start <= ms; start += w.every {
+			spans = append(spans, span{start, w.end(start)})
+		}
+		return spans, nil
+	case unlimited:
+		if ms >= w.start {
+			spans = append(spans, span{w.start, math.MaxInt64})
+		}
+		return spans, nil
+	default:
+		return w.customOf(ms, spans)
+	}
+}
+
+// first is where the earliest of the aligned windows of a time begins.
+func (w *Windows) first(ms int64) int64 {
+	if ms < w.size {
+		return 0
+	}
+	return (ms-w.size)/w.every*w.every + w.every
+}
+
 // A Window is a stretch of time. End is not part of time windows, and is part
 // of sliding windows and sessions.
 type Window struct{ Start, End time.Time }

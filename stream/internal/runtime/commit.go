@@ -135,6 +135,15 @@ func (t *task) emit() error {
 	if err == nil && t.tooLarge != nil {
 		err = t.takeTooLarge()
 	}
+	if err != nil {
+		return t.unblamed("sending results at the commit", err)
+	}
+	return nil
+}
+
+// unblamed is an error that no record is to blame for, and that no policy lets
+// pass any more.
+func (t *task) unblamed(what string, err error) error {
 	if t.corrupted(err) {
 		return t.damage(err)
 	}
@@ -142,10 +151,7 @@ func (t *task) emit() error {
 	if errors.As(err, &u) {
 		return u
 	}
-	if err != nil {
-		return fatalf("task %s: sending results at the commit: %w", t.id, err)
-	}
-	return nil
+	return fatalf("task %s: %s: %w", t.id, what, err)
 }
 
 // logChanges writes the changelog records.

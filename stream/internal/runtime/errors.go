@@ -26,6 +26,12 @@ func (m *MissingTopic) Unwrap() error { return ErrNoTopic }
 // committed and knows the topic then, or knows that it is missing.
 type unlearned struct{ topic string }
 
+// torn is an error after which the open transaction holds half of what belongs
+// together.
+type torn struct{ error }
+
+func (e *torn) Unwrap() error { return e.error }
+
 func (u *unlearned) Error() string {
 	return "topic " + u.topic + " is written to for the first time, outside of a record"
 }

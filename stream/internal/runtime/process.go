@@ -22,6 +22,10 @@ func (w *worker) work(ctx context.Context) error {
 	if errors.As(err, &m) && w.app.unknown(m.Topic) {
 		return w.app.learn(ctx, m.Topic) // the record comes again, and its topic is known then, or known to be missing
 	}
+	var half *torn
+	if errors.As(err, &half) {
+		return err
+	}
 	// Only this record failed, and its effects are undone: what was done
 	// before it, by this task and the others, is whole and can be kept.
 	if cerr := w.commit(ctx); cerr != nil {
@@ -85,7 +89,18 @@ func (t *task) one(in *input) error {
 	in.pop()
 	t.touched = true // what it sent and its offset go together, whatever comes next
 	if t.streamTime >= t.inst.NextStream() {
-		return t.timers(t.streamTime, t.inst.Stream)
+		if err := t.timers(t.streamTime, t.inst.Stream); err != nil {
+			return err
+		}
+	}
+	return t.finals()
+}
+
+// finals sends what has become final. Where it ends with an error some of it
+// was sent.
+func (t *task) finals() error {
+	if err := t.inst.Final(); err != nil {
+		return &torn{t.unblamed("sending final results", err)}
 	}
 	return nil
 }
@@ -196,7 +211,13 @@ func (w *worker) wallTimers(ctx context.Context) error {
 		if t.inst.NextWall() > now {
 			continue
 		}
-		if err := t.locked(func() error { return t.timers(now, t.inst.Wall) }); err != nil {
+		err := t.locked(func() error {
+			if err := t.timers(now, t.inst.Wall); err != nil {
+				return err
+			}
+			return t.finals()
+		})
+		if err != nil {
 			return err
 		}
 		t.touch()

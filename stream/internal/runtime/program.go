@@ -19,7 +19,7 @@ type Program interface {
 // An Instance is a sub-topology at work in one task. Its calls come from one
 // goroutine. The life of a transaction is
 //
-//	Push, Tick, Push, ... Flush, Save
+//	Push, Stream, Final, Push, Final, ... Flush, Save
 //
 // and what was staged through [Task.Stage] or changed in the task's stores
 // becomes visible when the transaction commits.
@@ -42,6 +42,10 @@ type Instance interface {
 	// there is none.
 	NextStream() int64
 	NextWall() int64
+	// Final sends on what the last call of Push, Stream or Wall has made final,
+	// each result under a savepoint of its own. It may have done half of it when
+	// it returns an error, so the transaction must not be committed then.
+	Final() error
 	// Flush sends on what waits for the commit: the last value of each key
 	// that an aggregate changed, operators in topological order.
 	Flush() error

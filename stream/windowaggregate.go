@@ -1,0 +1,232 @@
+package stream
+
+import (
+	"math"
+	"time"
+
+	"github.com/semelstream/semel/codec"
+	"github.com/semelstream/semel/state"
+	"github.com/semelstream/semel/stream/internal/graph"
+	"github.com/semelstream/semel/stream/internal/runtime"
+)
+
+// aggregateWindows is what all aggregates by window are: f makes the new row of
+// a key and window of a record and the old row. Like [aggregate] it repartitions
+// the stream first where that is needed.
+func aggregateWindows[K, V, A any](g WindowedGroup[K, V], kind, store string, opts []WindowOption, value codec.Codec[A], isNil bool,
+	f func(key K, value V, row A, ok bool) (A, bool, error)) WindowedTable[K, A] {
+
+	s, b, w := g.g.s, g.g.s.at().b, g.w
+	set := settingsOf(opts)
+	if s.n.rekeyed {
+		s = repartition(s, store, g.g.set)
+	}
+	if set.keyCodec == nil {
+		set.keyCodec = g.g.set.keyCodec
+	}
+	node := b.add(kind, set, s.n.node)
+	b.needFunc(node, isNil)
+	kept := keepWindows(b, node, store, set, retention(b, node, w, set), s.n.key, value)
+	n := newWindowedTable(b, node, kept, keyOf(&w, kept.key))
+	finals := &windowFinalsOf[K, A]{node: node, kept: kept, w: w}
+	if w.kind != unlimited {
+		n.finals = &finalSource[Windowed[K], A]{use: finals.use, sent: finals.sent}
+	}
+	s.n.use(func(o *opener) (port[K, V], error) {
+		rows, err := kept.open(o)
+		if err != nil {
+			return nil, err
+		}
+		p := &windowPort[K, V, A]{
+			o: o, node: node, w: w, rows: rows, f: f, each: set.emitEach, time: o.operatorTime(node),
+			expiry: expiryOf(o, node, kept.store.Retain, rows.Expire),
+		}
+		if p.out, err = n.open(o); err != nil {
+			return nil, err
+		}
+		switch {
+		case !heard(p.out):
+			p.each = false
+		case !p.each:
+			p.headers = &lastHeaders[Windowed[K]]{key: n.key}
+			o.onFlush(node, p.flush)
+		}
+		p.finals, err = finals.open(o, p.time, p.expiry)
+		return p, err
+	})
+	return WindowedTable[K, A]{n}
+}
+
+// retention is for how long rows are kept from the start of their window on.
+func retention(b *Builder, node *graph.Node, w Windows, set settings) int64 {
+	if w.kind == noWindows {
+		b.problem(node, "its Windows say nothing; give Windowed one of Tumbling, Hopping, Sliding, Unlimited or Custom")
+		return 0
+	}
+	if w.wrong != "" {
+		b.problem(node, "%s", w.wrong)
+		return 0
+	}
+	least := windowEnd(w.size, w.grace)
+	switch {
+	case !set.retainSet:
+		return least
+	case set.retain < least:
+		b.problem(node, "Retain(%v) is less than its windows take records for, %v with grace; give at least that, or leave it out",
+			time.Duration(set.retain)*time.Millisecond, time.Duration(least)*time.Millisecond)
+	}
+	return set.retain
+}
+
+// A windowPort updates the rows of a record's windows at once. It tells of the
+// new rows at once too if each is set, else when the transaction closes.
+type windowPort[K, V, A any] struct {
+	o       *opener
+	node    *graph.Node
+	w       Windows
+	rows    *state.Window[K, A]
+	f       func(key K, value V, row A, ok bool) (A, bool, error)
+	out     tablePort[Windowed[K], A]
+	each    bool
+	headers *lastHeaders[Windowed[K]] // of the records that made the rows; nil if nobody hears of them at a flush
+	time    operatorTime
+	expiry  *expiry
+	finals  *windowFinals[K, A] // nil if nobody asks
+	spans   []span              // scratch
+}
+
+func (p *windowPort[K, V, A]) push(r Record[K, V]) (err error) {
+	switch {
+	case r.NoKey:
+		p.o.drop(p.node, noKey)
+		return nil
+	case r.NoValue:
+		p.o.drop(p.node, tombstoned)
+		return nil
+	}
+	ms := r.Time.UnixMilli()
+	closed := p.time.observe(ms) - p.w.grace
+	p.o.enter(p.node)
+	if p.spans, err = p.w.of(ms, p.spans[:0]); err != nil {
+		return p.o.fail(p.node, runtime.OpFunction, err)
+	}
+	if len(p.spans) == 0 {
+		p.o.drop(p.node, noWindow)
+	}
+	for _, s := range p.spans {
+		if s.end <= closed {
+			p.o.drop(p.node, late)
+			continue
+		}
+		if err := p.update(r, s, ms); err != nil {
+			return err
+		}
+	}
+	if p.finals == nil {
+		p.expiry.run()
+	}
+	return nil
+}
+
+// update adds a record to one window.
+func (p *windowPort[K, V, A]) update(r Record[K, V], s span, ms int64) error {
+	ref, old, oldMs, had, err := p.rows.Find(r.Key, s.start)
+	if err != nil {
+		return p.o.rowsFailed(p.node, err)
+	}
+	if !had {
+		if err := p.w.agrees(s); err != nil {
+			return p.o.fail(p.node, runtime.OpFunction, err)
+		}
+	}
+	p.o.enter(p.node)
+	row, has, err := p.f(r.Key, r.Value, old, had)
+	if err != nil {
+		return p.o.fail(p.node, runtime.OpFunction, err)
+	}
+	if had {
+		ms = max(ms, oldMs)
+	}
+	switch {
+	case has:
+		p.rows.Set(ref, row, ms)
+		p.expiry.put(s.start)
+	case had:
+		p.rows.Remove(ref, ms)
+	}
+	if p.finals != nil {
+		if err := p.finals.changed(r.Key, s, waiting[A]{old, had}, waiting[A]{row, has}); err != nil {
+			return err
+		}
+	}
+	if !p.each {
+		return p.note(r, s)
+	}
+	if !has {
+		var none A
+		row = none
+	}
+	return p.out.change(change[Windowed[K], A]{
+		key: windowed(r.Key, s.start, s.end), old: old, new: row, hasOld: had, hasNew: has, ms: ms, headers: r.Headers,
+	})
+}
+
+func (p *windowPort[K, V, A]) note(r Record[K, V], s span) error {
+	if p.headers == nil {
+		return nil
+	}
+	if err := p.headers.note(windowed(r.Key, s.start, s.end), r.Headers); err != nil {
+		return p.o.rowsFailed(p.node, err)
+	}
+	return nil
+}
+
+// flush tells what became of each row in the transaction, as that of an
+// aggregatePort does.
+func (p *windowPort[K, V, A]) flush() error {
+	defer p.headers.forget()
+	return p.rows.Changed(func(c state.WindowChanged[K, A]) error {
+		end, err := p.w.endOf(c.Start)
+		if err != nil {
+			return p.o.fail(p.node, runtime.OpFunction, err)
+		}
+		key := windowed(c.Key, c.Start, end)
+		headers, err := p.headers.of(key)
+		if err != nil {
+			return p.o.rowsFailed(p.node, err)
+		}
+		return p.o.settle(func() error {
+			return p.out.change(change[Windowed[K], A]{
+				key: key, old: c.Old, new: c.New, hasOld: c.OldOK, hasNew: c.OK, ms: c.Time, headers: headers,
+			})
+		})
+	})
+}
+
+// An expiry lets go of rows that began too long ago. As in Kafka Streams it goes
+// by the latest start of a window that a row was put in, so that what a store
+// shows depends on nothing but its rows. It never reaches windows that still
+// take records.
+type expiry struct {
+	retain int64
+	latest *number // start
+	expire func(before int64)
+}
+
+// expiryOf makes the expiry of n's store; it goes on where it was.
+func expiryOf(o *opener, n *graph.Node, retain int64, expire func(before int64)) *expiry {
+	e := &expiry{retain, o.number(runtime.NoTime), expire}
+	o.keepTime(n.Name+".start", func() int64 { return e.latest.now }, func(ms int64) {
+		e.latest.set(ms)
+		e.run()
+	})
+	return e
+}
+
+func (e *expiry) put(start int64) { e.latest.raise(start) }
+
+func (e *expiry) run() {
+	if e.latest.now != runtime.NoTime && e.retain != math.MaxInt64 {
+		e.expire(max(e.latest.now-e.retain+1, 0))
+	}
+}
