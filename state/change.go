@@ -50,6 +50,7 @@ func (o *overlay[V]) logTx(e *entry[V], idx uint32) {
 // undo goes back to the last mark.
 func (o *overlay[V]) undo() {
 	o.gone.undo(o.d.gen)
+	o.clock.undo(o.d.gen)
 	if o.gen != o.d.gen { // nothing changed since
 		return
 	}
@@ -139,6 +140,7 @@ func (o *overlay[V]) committed() {
 	clear(log)
 	o.logs[side] = log[:0]
 	o.gone.commit()
+	o.clock.commit()
 }
 
 // closedRow is e's row without the open transaction.
@@ -189,7 +191,13 @@ func (o *overlay[V]) drop() {
 }
 
 // freeze keeps what is not a row as the closing transaction has it.
-func (o *overlay[V]) freeze() { o.gone.freeze() }
+func (o *overlay[V]) freeze() {
+	o.gone.freeze()
+	o.clock.freeze()
+}
 
 // rewind takes back what is not a row.
-func (o *overlay[V]) rewind() { o.gone.rewind() }
+func (o *overlay[V]) rewind() {
+	o.gone.rewind()
+	o.clock.rewind()
+}

@@ -70,6 +70,7 @@ type DB struct {
 	side    uint8  // 0 or 1: which of the two logs and counts is the open transaction's
 	closing bool   // the other one's is of a transaction that is neither open nor committed
 	gen     uint64 // number of the last mark
+	tx      uint64 // number of the open transaction
 	epoch   uint64 // changes when rows move between overlay and engine
 	write   *Write // under way
 	spare   *Batch // for the next Write
@@ -119,7 +120,7 @@ type store interface {
 // makes those stores that are new. If it fails, e is closed.
 func Open(e Engine, o Options) (*DB, error) {
 	d := &DB{
-		e: e, log: o.Logger, byName: map[string]*Part{}, gen: 1, epoch: 1,
+		e: e, log: o.Logger, byName: map[string]*Part{}, gen: 1, epoch: 1, tx: 1,
 		cache: o.CacheBytes, spare: &Batch{},
 	}
 	if d.cache <= 0 {

@@ -37,6 +37,7 @@ type overlay[V any] struct {
 	byKey  order
 	byTime order  // of stores that have one
 	gone   expiry // of kinds whose rows expire
+	clock  scalar // the time of a versioned store
 	emit   func(t *before[V], e *entry[V], f func(key, value []byte, time int64) error) error
 
 	hand    uint32 // the entry that CLOCK looks at next

@@ -1,6 +1,9 @@
 package state
 
-import "reflect"
+import (
+	"reflect"
+	"unsafe"
+)
 
 // pointerSize is the guess for what a value with pointers holds outside of
 // itself.
@@ -20,6 +23,12 @@ func sizerOf[V any]() func(V) int {
 		return nil
 	}
 	return func(V) int { return pointerSize }
+}
+
+// sizeOf is the memory of a V itself.
+func sizeOf[V any]() int {
+	var v V
+	return int(unsafe.Sizeof(v))
 }
 
 func hasPointers(t reflect.Type) bool {

@@ -54,6 +54,7 @@ func (d *DB) Freeze() {
 	assert.That(!d.closing, "a transaction is frozen while another one is closing")
 	d.closing = true
 	d.side ^= 1
+	d.tx++
 	for _, p := range d.parts {
 		p.seq.freeze()
 		if p.store != nil {

@@ -29,6 +29,16 @@ func SessionViewOf[K, V any](d *DB, store string) (*SessionView[K, V], error) {
 	return s.View(), nil
 }
 
+// VersionedViewOf is the view of a store that is open as a Versioned of these
+// types.
+func VersionedViewOf[K, V any](d *DB, store string) (*VersionedView[K, V], error) {
+	s, err := typedOf[*Versioned[K, V]](d, store)
+	if err != nil {
+		return nil, err
+	}
+	return s.View(), nil
+}
+
 func typedOf[S any](d *DB, store string) (s S, err error) {
 	p := d.Part(store)
 	if p == nil {

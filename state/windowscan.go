@@ -79,7 +79,8 @@ func (c WindowScan[K, V]) FetchAll(from, to int64) WindowRows[K, V] {
 func (c WindowScan[K, V]) All() WindowRows[K, V] { return c.FetchAll(0, maxTime) }
 
 // ByStart are the rows that start from from to to, in order of start, then
-// encoded key. A KindWindowByKey store must have its [Spec.ByTime].
+// encoded key, then the order in which they were added. A KindWindowByKey store
+// must have its [Spec.ByTime].
 func (c WindowScan[K, V]) ByStart(from, to int64) WindowRows[K, V] {
 	if from = max(from, 0); from > to {
 		return c.rows(nowhere, nil)

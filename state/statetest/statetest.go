@@ -23,6 +23,7 @@ type Disk interface {
 func Run(t *testing.T, fresh func(t testing.TB) Disk) {
 	t.Run("Engine", func(t *testing.T) { testEngine(t, fresh) })
 	t.Run("Model", func(t *testing.T) { testModel(t, fresh) })
+	t.Run("Windows", func(t *testing.T) { testWindows(t, fresh) })
 }
 
 // open opens the engine of a fresh disk until the end of t.
