@@ -78,8 +78,9 @@ func (s *Session[K, V]) Delete(key K, start, end int64, time int64) error {
 }
 
 // Expire makes all rows that end before the bound disappear. The bound belongs
-// to the transaction and never falls otherwise. No changelog has it: set it again
-// after opening.
+// to the transaction: views know it from the commit on, and rows leave the engine
+// after it. It never falls but by Undo and Rewind. No changelog has it: set it
+// again after opening.
 func (s *Session[K, V]) Expire(before int64) { s.o.expire(before) }
 
 // SessionChanged is a row that the open transaction changed: as it was before

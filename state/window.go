@@ -118,9 +118,10 @@ func (s *Window[K, V]) Add(key K, start int64, v V, time int64) error {
 	}
 }
 
-// Expire makes all rows that start before the bound disappear. The bound
-// belongs to the transaction and never falls otherwise. No changelog has it: set
-// it again after opening.
+// Expire makes all rows that start before the bound disappear. The bound belongs
+// to the transaction: views know it from the commit on, and rows leave the engine
+// after it. It never falls but by Undo and Rewind. No changelog has it: set it
+// again after opening.
 func (s *Window[K, V]) Expire(before int64) { s.o.expire(before) }
 
 // WindowChanged is a row that the open transaction changed: as it was before
