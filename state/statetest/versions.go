@@ -23,6 +23,8 @@ type versions struct {
 
 	log                  []state.Row
 	now, mark, committed map[string]map[int64]string // by key and time; "" deletes
+	closing              map[string]map[int64]string
+	closingTime          int64
 	time, markTime, kept int64
 	viewed               int64           // the committed time as the store knows it
 	fresh, markFresh     map[string]bool // what the transaction put, as key@time
@@ -31,6 +33,7 @@ type versions struct {
 
 func newVersions() *versions {
 	v := &versions{now: map[string]map[int64]string{}, time: math.MinInt64, fresh: map[string]bool{}}
+	v.freeze()
 	v.commit()
 	return v
 }
@@ -51,10 +54,12 @@ func (v *versions) undo() {
 	v.now, v.time, v.fresh = cloneVersions(v.mark), v.markTime, maps.Clone(v.markFresh)
 }
 
-func (v *versions) commit() {
-	v.committed, v.kept, v.viewed, v.fresh, v.written = cloneVersions(v.now), v.time, v.time, map[string]bool{}, len(v.log)
+func (v *versions) freeze() {
+	v.closing, v.closingTime, v.fresh, v.written = cloneVersions(v.now), v.time, map[string]bool{}, len(v.log)
 	v.setMark()
 }
+
+func (v *versions) commit() { v.committed, v.kept, v.viewed = v.closing, v.closingTime, v.closingTime }
 
 func (v *versions) logged(r state.Row) { v.log = append(v.log, r) }
 

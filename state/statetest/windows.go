@@ -82,6 +82,8 @@ type expiring struct {
 
 	log                    []state.Row // offset 0 is its first record
 	now, mark, committed   map[place]row
+	closing                map[place]row // while its transaction is neither open nor committed
+	closingBound           int64
 	order, markOrder       []place // in order of first change
 	bound, markBound, gone int64   // gone is the committed bound, which outlives the store
 	viewed                 int64   // the committed bound as the store knows it
@@ -359,6 +361,19 @@ func (m *windows) commit(t *rapid.T) {
 		m.Fatalf("changes were %q, want %q", seen, want)
 	}
 	m.versions.checkLog(m)
+	for _, tb := range m.tables {
+		tb.closing, tb.closingBound = tb.fold(int64(len(tb.log))), tb.bound
+		if !maps.Equal(tb.closing, tb.now) {
+			m.Fatalf("%s: the changelog says %v, the model %v", tb.name, tb.closing, tb.now)
+		}
+		tb.mark, tb.order, tb.markOrder = maps.Clone(tb.now), nil, nil
+		tb.markBound, tb.markSeq = tb.bound, tb.seq
+	}
+	m.versions.freeze()
+	if rapid.Bool().Draw(t, "freeze") {
+		m.db.Freeze()
+		m.meanwhile(t)
+	}
 	m.db.Committed(func(p *state.Part) (int64, bool) {
 		if p == m.versions.part {
 			return int64(len(m.versions.log)), true
@@ -367,14 +382,36 @@ func (m *windows) commit(t *rapid.T) {
 		return int64(len(m.tables[i].log)), true
 	})
 	for _, tb := range m.tables {
-		tb.committed = tb.fold(int64(len(tb.log)))
-		if !maps.Equal(tb.committed, tb.now) {
-			m.Fatalf("%s: the changelog says %v, the model %v", tb.name, tb.committed, tb.now)
-		}
-		tb.mark, tb.order, tb.markOrder = maps.Clone(tb.now), nil, nil
-		tb.gone, tb.viewed, tb.markBound, tb.markSeq = tb.bound, tb.bound, tb.bound, tb.seq
+		tb.committed, tb.gone, tb.viewed = tb.closing, tb.closingBound, tb.closingBound
 	}
 	m.versions.commit()
+}
+
+// meanwhile is what happens while a transaction closes.
+func (m *windows) meanwhile(t *rapid.T) {
+	for range rapid.IntRange(0, 4).Draw(t, "meanwhile") {
+		switch rapid.IntRange(0, 9).Draw(t, "what") {
+		case 0:
+			m.put(t)
+		case 1:
+			m.remove(t)
+		case 2:
+			m.add(t)
+		case 3:
+			m.expire(t)
+		case 4, 5:
+			m.putVersion(t)
+		case 6:
+			m.undo(t)
+		case 7:
+			m.setMark(t)
+		case 8:
+			m.persist(t)
+		case 9:
+			m.view(t)
+			m.viewAsOf(t)
+		}
+	}
 }
 
 func (m *windows) persist(*rapid.T) {
