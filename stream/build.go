@@ -11,7 +11,8 @@ import (
 type Topology struct {
 	graph    *graph.Graph
 	sources  map[*graph.Topic]openSource
-	policies map[int]ErrorPolicy // by node id
+	globals  map[string]globalTable // by store
+	policies map[int]ErrorPolicy    // by node id
 }
 
 // Build calls define, checks the graph and returns every problem, joined.
@@ -28,7 +29,7 @@ func Build(define func(*Builder)) (*Topology, error) {
 	if len(b.problems) > 0 {
 		return nil, errors.Join(b.problems...)
 	}
-	return &Topology{graph: b.graph, sources: b.sources, policies: b.policies}, nil
+	return &Topology{graph: b.graph, sources: b.sources, globals: b.globals, policies: b.policies}, nil
 }
 
 // A program is a topology and the name of the app that runs it.

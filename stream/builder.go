@@ -21,6 +21,7 @@ type Builder struct {
 	policies map[int]ErrorPolicy // by node id
 	codecs   map[reflect.Type]any
 	sources  map[*graph.Topic]openSource
+	globals  map[string]globalTable // by store
 	coparts  []graph.Copart
 	counts   map[string]int // of generated names, by kind
 	problems []error
@@ -36,6 +37,7 @@ func newBuilder() *Builder {
 		policies: map[int]ErrorPolicy{},
 		codecs:   map[reflect.Type]any{},
 		sources:  map[*graph.Topic]openSource{},
+		globals:  map[string]globalTable{},
 		counts:   map[string]int{},
 	}
 }
@@ -137,6 +139,16 @@ func (b *Builder) addStore(n *graph.Node, name string, kind graph.StoreKind, set
 	if n != nil {
 		n.Stores = append(n.Stores, s)
 	}
+	b.takeStoreName(n, name, s)
+	if s.NoChangelog && s.Config != nil {
+		b.problem(n, "store %q has ChangelogConfig and NoChangelog; leave one of them out", name)
+	}
+	b.graph.Stores = append(b.graph.Stores, s)
+	return s
+}
+
+// takeStoreName gives s its name, which no other store may have.
+func (b *Builder) takeStoreName(n *graph.Node, name string, s *graph.Store) {
 	if text := badName("store", name); text != "" {
 		b.problem(n, "%s", text)
 	} else if old := b.stores[name]; old != nil {
@@ -144,11 +156,6 @@ func (b *Builder) addStore(n *graph.Node, name string, kind graph.StoreKind, set
 	} else {
 		b.stores[name] = s
 	}
-	if s.NoChangelog && s.Config != nil {
-		b.problem(n, "store %q has ChangelogConfig and NoChangelog; leave one of them out", name)
-	}
-	b.graph.Stores = append(b.graph.Stores, s)
-	return s
 }
 
 // copartition notes that n brings records of topics together by key, so that

@@ -12,6 +12,8 @@ import (
 func (b *Builder) check() {
 	if len(b.graph.Nodes) == 0 {
 		b.problems = append(b.problems, &problem{where: "topology", text: "it reads nothing; begin with Builder.Stream or Builder.Table"})
+	} else if len(b.graph.Subs) == 0 && len(b.graph.Globals) == len(b.graph.Nodes) {
+		b.problem(b.graph.Nodes[0], "the topology has global tables and nothing that would read them; add a Builder.Stream or Builder.Table")
 	}
 	b.checkSources()
 	b.checkStores()
@@ -25,7 +27,7 @@ func (b *Builder) check() {
 // checkSources finds operators that no record reaches.
 func (b *Builder) checkSources() {
 	for _, n := range b.graph.Nodes {
-		if n.Sub >= 0 {
+		if n.Sub >= 0 || n.Kind == graph.GlobalTable {
 			continue
 		}
 		if len(n.Parents) == 0 {

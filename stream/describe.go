@@ -29,6 +29,9 @@ func (t *Topology) Describe() string {
 			fmt.Fprintf(&s, "  partitioned alike: %s\n", quoted(group))
 		}
 	}
+	for _, g := range describe(t.graph).Globals {
+		fmt.Fprintf(&s, "%s\n", g.text())
+	}
 	return s.String()
 }
 
@@ -41,7 +44,8 @@ func (t *Topology) DescribeJSON() []byte {
 
 // A description is a graph as it is shown.
 type description struct {
-	Subs []subText `json:"subTopologies"`
+	Subs    []subText    `json:"subTopologies"`
+	Globals []globalText `json:"globalTables,omitempty"`
 }
 
 type subText struct {
@@ -58,6 +62,7 @@ type operatorText struct {
 	Reads   *topicText `json:"reads,omitempty"`
 	Writes  *topicText `json:"writes,omitempty"`
 	Stores  []string   `json:"stores,omitempty"`
+	Global  string     `json:"globalTable,omitempty"` // that it looks up
 }
 
 type topicText struct {
@@ -76,6 +81,12 @@ type storeText struct {
 	Changelog bool              `json:"changelog"`
 	Source    string            `json:"source,omitempty"` // the topic that is the changelog
 	Config    map[string]string `json:"config,omitempty"`
+}
+
+type globalText struct {
+	Name     string    `json:"name"`
+	Topic    topicText `json:"topic"`
+	InMemory bool      `json:"inMemory,omitempty"`
 }
 
 func describe(g *graph.Graph) description {
@@ -97,6 +108,9 @@ func describe(g *graph.Graph) description {
 		}
 		d.Subs = append(d.Subs, s)
 	}
+	for _, t := range g.Globals {
+		d.Globals = append(d.Globals, globalText{t.Store, *describeTopic(t.Topic), t.InMemory})
+	}
 	return d
 }
 
@@ -107,6 +121,9 @@ func describeNode(n *graph.Node) operatorText {
 	}
 	for _, s := range n.Stores {
 		o.Stores = append(o.Stores, s.Name)
+	}
+	if n.Global != nil {
+		o.Global = n.Global.Store
 	}
 	switch n.Kind {
 	case graph.Source:
@@ -157,6 +174,17 @@ func (o operatorText) text() string {
 	}
 	if len(o.Stores) > 0 {
 		s += " uses store " + quoted(o.Stores)
+	}
+	if o.Global != "" {
+		s += fmt.Sprintf(" with global table %q", o.Global)
+	}
+	return s
+}
+
+func (g globalText) text() string {
+	s := fmt.Sprintf("global table %q of %s", g.Name, g.Topic.text())
+	if g.InMemory {
+		s += ", in memory"
 	}
 	return s
 }

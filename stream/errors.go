@@ -51,9 +51,9 @@ func DeadLetter(topic string) ErrorPolicy {
 // A Failure is a record that could not be processed. As an error it wraps
 // Err; App.Run returns it when the policy was Fail.
 type Failure struct {
-	Op       Op     // what failed
-	Operator string // its name in the topology
-	Task     string
+	Op       Op        // what failed
+	Operator string    // its name in the topology
+	Task     string    // as "1_7", or "global" for global tables
 	Source             // where the record was read; zero in timers
 	Key      []byte    // as read; nil is null
 	Value    []byte    // as read; nil is null
@@ -153,10 +153,13 @@ func (p ErrorPolicy) decide(f *Failure) (a Action) {
 	return p(f)
 }
 
-// newFailure is f as users see it. In timers r is nil.
+// newFailure is f as users see it. In timers r is nil, in global tables t is.
 func newFailure(app string, t *runtime.Task, f *runtime.Failure, r *kgo.Record) *Failure {
 	p := &Failure{
-		Op: Op(f.Op), Operator: f.Operator, Task: t.ID().String(), Err: f.Err, Stack: f.Stack, app: app,
+		Op: Op(f.Op), Operator: f.Operator, Task: runtime.GlobalTask, Err: f.Err, Stack: f.Stack, app: app,
+	}
+	if t != nil {
+		p.Task = t.ID().String()
 	}
 	if r != nil {
 		p.Source = Source{r.Topic, r.Partition, r.Offset}

@@ -109,6 +109,9 @@ func (p *Replay) dispatch(k *kgo.Record) error {
 	tp := seam.TP{Topic: k.Topic, Partition: k.Partition}
 	k.Offset = p.r.offsets[tp]
 	p.r.offsets[tp]++
+	if err := p.r.feedGlobal(k); err != nil {
+		return err
+	}
 	for _, sub := range p.r.top.graph.Subs {
 		for i, topic := range sub.Sources {
 			if topic.FullName(rigApp) == k.Topic {
@@ -133,6 +136,9 @@ type Row struct {
 // no such store.
 func (p *Replay) Rows(store string) (rows []Row, ok bool) {
 	p.r.t.Helper()
+	if rows, ok := p.r.globalRows(store); ok {
+		return rows, true
+	}
 	for _, task := range p.r.sorted() {
 		if task.db.Part(store) == nil {
 			continue

@@ -106,4 +106,5 @@ const (
 	noTarget   = "no partition"
 	late       = "late"
 	noWindow   = "no window"
+	noLookup   = "no lookup key"
 )

@@ -33,7 +33,8 @@ type rig struct {
 	out        []*kgo.Record // everything written to topics of the user's, in order
 	drops      []string      // "operator: reason"
 	policy     runtime.Policy
-	writes     map[string]int // changelog records of the last commit, by store
+	writes     map[string]int        // changelog records of the last commit, by store
+	globals    map[string]*rigGlobal // by topic
 }
 
 type rigTask struct {
@@ -60,6 +61,7 @@ func newRigOf(t *testing.T, define func(*Builder), partitions map[string]int32) 
 		t: t, top: top, prog: top.withApp(rigApp), partitions: partitions, wall: time.UnixMilli(0),
 		tasks: map[seam.Task]*rigTask{}, offsets: map[seam.TP]int64{},
 	}
+	r.openGlobals()
 	for _, sub := range top.graph.Subs {
 		n := int32(1)
 		for _, topic := range sub.Sources {
@@ -94,6 +96,7 @@ func (r *rig) open(sub *graph.Sub, partition int32) {
 		Wall:       func() time.Time { return r.wall },
 		Dropped:    func(op, reason string) { r.drops = append(r.drops, op+": "+reason) },
 		Partitions: r.count,
+		Globals:    r.global,
 	})
 	r.tasks[id] = k
 	r.begin(k)
@@ -161,6 +164,9 @@ func (r *rig) feed(k *kgo.Record) error {
 	tp := seam.TP{Topic: k.Topic, Partition: k.Partition}
 	k.Offset = r.offsets[tp]
 	r.offsets[tp]++
+	if err := r.feedGlobal(k); err != nil {
+		return err
+	}
 	for _, sub := range r.top.graph.Subs {
 		for i, topic := range sub.Sources {
 			if topic.FullName(rigApp) != k.Topic {

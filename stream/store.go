@@ -63,24 +63,28 @@ func (r *reader[K, V]) Backward() state.Reader[K, V] {
 	return &reader[K, V]{r.t, r.kv, r.kv.Backward()}
 }
 
-// rows passes rows on and judges the error at their end.
-func (r *reader[K, V]) rows(rows state.Rows[K, V]) state.Rows[K, V] {
+func (r *reader[K, V]) rows(rows state.Rows[K, V]) state.Rows[K, V] { return judged(r.t, rows) }
+
+// judged passes rows on and judges the error at their end.
+func judged[K, V any](t *Task, rows state.Rows[K, V]) state.Rows[K, V] {
 	return func(yield func(state.Entry[K, V], error) bool) {
 		for e, err := range rows {
-			if !yield(e, r.judge(err)) {
+			if !yield(e, t.judgeRows(err)) {
 				return
 			}
 		}
 	}
 }
 
-// judge keeps an error of the disk. A key or value that has no encoding is
+func (r *reader[K, V]) judge(err error) error { return r.t.judgeRows(err) }
+
+// judgeRows keeps an error of the disk. A key or value that has no encoding is
 // the processor's to handle.
-func (r *reader[K, V]) judge(err error) error {
+func (t *Task) judgeRows(err error) error {
 	if err == nil || errors.Is(err, codec.ErrEncode) {
 		return err
 	}
-	return r.t.back(r.t.o.rowsFailed(r.t.node, fmt.Errorf("reading or writing rows: %w", err)))
+	return t.back(t.o.rowsFailed(t.node, fmt.Errorf("reading or writing rows: %w", err)))
 }
 
 // A keyValue is a store as processors read and write it.

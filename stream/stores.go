@@ -101,6 +101,22 @@ func (s *stores) Open(t seam.Task, inMemory bool) (state.Engine, error) {
 	return state.OpenPebble(s.taskDir(t), s.options())
 }
 
+// OpenGlobal implements runtime.GlobalStores.
+func (s *stores) OpenGlobal(store string, inMemory bool) (state.Engine, error) {
+	if inMemory || s.memory {
+		return state.NewMemory(), nil
+	}
+	return state.OpenPebble(s.globalDir(store), s.options())
+}
+
+// QuarantineGlobal implements runtime.GlobalStores.
+func (s *stores) QuarantineGlobal(store string) (moved string, err error) {
+	return state.Quarantine(s.globalDir(store), s.options())
+}
+
+// globalDir is below a directory that no task's is named like.
+func (s *stores) globalDir(store string) string { return filepath.Join(s.dir, "global", store) }
+
 // Quarantine implements runtime.Quarantiner.
 func (s *stores) Quarantine(t seam.Task) (moved string, err error) {
 	return state.Quarantine(s.taskDir(t), s.options())

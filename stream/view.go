@@ -10,7 +10,7 @@ import (
 	"github.com/semelstream/semel/stream/internal/runtime"
 )
 
-// View reads the committed rows of a table or key-value store on this instance
+// View reads the committed rows of a table, global table or key-value store on this instance
 // while the app runs. It fails with [ErrNoStore] if the topology has no store
 // of that name.
 func (a *App) View[K, V any](store string) (View[K, V], error) {
@@ -18,6 +18,9 @@ func (a *App) View[K, V any](store string) (View[K, V], error) {
 		if s.Name == store {
 			return View[K, V]{store: store, app: a.runtime}, nil
 		}
+	}
+	if a.topology.globals[store] != nil {
+		return View[K, V]{store: store, app: a.runtime, global: true}, nil
 	}
 	return View[K, V]{}, fmt.Errorf("store %q: %w", store, ErrNoStore)
 }
@@ -34,6 +37,8 @@ func (a *App) runtime() *runtime.App {
 type View[K, V any] struct {
 	store string
 	app   func() *runtime.App
+
+	global bool
 }
 
 // tasks are the views of the store's tasks, in order.
@@ -59,6 +64,14 @@ func (v View[K, V]) tasks() ([]*state.View[K, V], error) {
 
 // Get returns the row of key, if one of the tasks here has it.
 func (v View[K, V]) Get(key K) (value V, ok bool, err error) {
+	if v.global {
+		rows, err := v.shared()
+		if err != nil {
+			return value, false, err
+		}
+		value, _, ok, err = rows.Get(key)
+		return value, ok, err
+	}
 	tasks, err := v.tasks()
 	for _, t := range tasks {
 		if value, _, ok, err = t.Get(key); ok || err != nil {
@@ -71,17 +84,48 @@ func (v View[K, V]) Get(key K) (value V, ok bool, err error) {
 // Range returns rows from one key to another, both included, in order of
 // encoded keys within each task.
 func (v View[K, V]) Range(from, to K) state.Rows[K, V] {
-	return v.each(func(t *state.View[K, V]) state.Rows[K, V] { return t.Range(from, to) })
+	return v.each(func(t walker[K, V]) state.Rows[K, V] { return t.Range(from, to) })
 }
 
 // All returns every row.
 func (v View[K, V]) All() state.Rows[K, V] {
-	return v.each((*state.View[K, V]).All)
+	return v.each(walker[K, V].All)
 }
 
-func (v View[K, V]) each(rows func(*state.View[K, V]) state.Rows[K, V]) state.Rows[K, V] {
+// A walker reads the rows of one task, or of a global table.
+type walker[K, V any] interface {
+	Range(from, to K) state.Rows[K, V]
+	All() state.Rows[K, V]
+}
+
+// shared is a reader of a global table.
+func (v View[K, V]) shared() (*state.SharedReader[K, V], error) {
+	app := v.app()
+	if app == nil {
+		return nil, ErrClosed
+	}
+	rows := app.Global(v.store)
+	if rows == nil {
+		return nil, fmt.Errorf("store %q: %w", v.store, ErrNotReady)
+	}
+	return state.SharedOf[K, V](rows)
+}
+
+func (v View[K, V]) walkers() (all []walker[K, V], err error) {
+	if v.global {
+		r, err := v.shared()
+		return []walker[K, V]{r}, err
+	}
+	tasks, err := v.tasks()
+	for _, t := range tasks {
+		all = append(all, t)
+	}
+	return all, err
+}
+
+func (v View[K, V]) each(rows func(walker[K, V]) state.Rows[K, V]) state.Rows[K, V] {
 	return func(yield func(state.Entry[K, V], error) bool) {
-		tasks, err := v.tasks()
+		tasks, err := v.walkers()
 		if err != nil {
 			yield(state.Entry[K, V]{}, err)
 			return

@@ -12,6 +12,7 @@ package streamtest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -103,6 +104,16 @@ type stores struct{ disk *model.Disk }
 
 // Open implements runtime.Stores.
 func (s stores) Open(t seam.Task, _ bool) (state.Engine, error) { return s.disk.Open(t.String()) }
+
+// OpenGlobal implements runtime.GlobalStores.
+func (s stores) OpenGlobal(store string, _ bool) (state.Engine, error) {
+	return s.disk.Open("global/" + store)
+}
+
+// QuarantineGlobal implements runtime.GlobalStores.
+func (s stores) QuarantineGlobal(store string) (moved string, err error) {
+	return "", s.disk.Remove("global/" + store)
+}
 
 // settle turns the application until it waits for input.
 func (d *Driver) settle() {
@@ -271,6 +282,13 @@ func (d *Driver) Dropped(reason string) int { return d.app.Dropped(reason) }
 // Rows returns the committed rows of a store, of all its tasks.
 func (d *Driver) Rows[K comparable, V any](store string) map[K]V {
 	d.tb.Helper()
+	if shared := d.app.Global(store); shared != nil {
+		view, err := state.SharedOf[K, V](shared)
+		if err != nil {
+			d.tb.Fatal(err)
+		}
+		return fold(d, view.All())
+	}
 	dbs := d.app.Stores(store)
 	if len(dbs) == 0 {
 		d.tb.Fatalf("there is no store %q", store)
@@ -281,12 +299,19 @@ func (d *Driver) Rows[K comparable, V any](store string) map[K]V {
 		if err != nil {
 			d.tb.Fatal(err)
 		}
-		for row, err := range view.All() {
-			if err != nil {
-				d.tb.Fatal(err)
-			}
-			rows[row.Key] = row.Value
+		maps.Copy(rows, fold(d, view.All()))
+	}
+	return rows
+}
+
+func fold[K comparable, V any](d *Driver, all state.Rows[K, V]) map[K]V {
+	d.tb.Helper()
+	rows := map[K]V{}
+	for row, err := range all {
+		if err != nil {
+			d.tb.Fatal(err)
 		}
+		rows[row.Key] = row.Value
 	}
 	return rows
 }

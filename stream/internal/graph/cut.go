@@ -57,8 +57,9 @@ func (g *Graph) Cut(joins []Copart) {
 
 // The kinds of nodes that mean something to this package.
 const (
-	Source = "source"
-	Sink   = "sink"
+	Source      = "source"
+	Sink        = "sink"
+	GlobalTable = "global-table"
 )
 
 // connect finds out which nodes belong together.

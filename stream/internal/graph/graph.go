@@ -9,6 +9,8 @@ type Graph struct {
 	Stores []*Store // in order of declaration
 	Topics []*Topic // every topic that is read or written, in order of first use
 	Subs   []*Sub   // made by Cut
+
+	Globals []*Global // in order of declaration
 }
 
 // A Node is an operator.
@@ -22,6 +24,7 @@ type Node struct {
 	Children []*Node
 	Topic    *Topic   // of sources and sinks
 	Stores   []*Store // that it reads or writes
+	Global   *Global  // that it is or joins
 	Sub      int      // set by Cut
 }
 
@@ -95,6 +98,15 @@ func (s *Store) ChangelogName(app string) string {
 		return s.Source.FullName(app)
 	}
 	return app + "-" + s.Name + "-changelog"
+}
+
+// A Global is a global table: a topic that every process reads whole, outside
+// of all tasks, and that every task may look up.
+type Global struct {
+	Store    string // its name among the stores
+	Topic    *Topic
+	Node     *Node // that stands for it; in no sub-topology
+	InMemory bool
 }
 
 // A Sub is a sub-topology: nodes that are connected without a topic in

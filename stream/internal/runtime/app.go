@@ -52,6 +52,7 @@ type App struct {
 	failed  error                 // the first reason to stop
 	stop    func()                // ends the wait for changes of the membership
 	state   State
+	globals *follower               // nil without global tables; set once
 	dropped map[string]int          // records left out, by reason
 	open    map[seam.Task]*state.DB // of the tasks that run
 }
@@ -77,6 +78,7 @@ func New(env Env, prog Program, cfg Config) *App {
 func (a *App) Run(ctx context.Context) error {
 	work, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
+	defer a.closeGlobals()
 	if err := a.start(ctx); err != nil {
 		if ctx.Err() != nil {
 			a.setState(Stopped)
@@ -91,7 +93,10 @@ func (a *App) Run(ctx context.Context) error {
 	defer stop()
 	a.stop = stop
 	running := a.startWorkers(work)
-	if err := a.join(ctx); err != nil {
+	// The workers' producers have ended by now, or soon will have, what a crash
+	// left open in the topics of global tables.
+	a.awaitGlobals(listen)
+	if err := a.join(listen); err != nil {
 		a.fail(err)
 	} else if a.group != nil {
 		if err := a.member(listen); err != nil {
@@ -125,6 +130,9 @@ func (a *App) startWorkers(ctx context.Context) *running {
 	}
 	for _, p := range a.preparers {
 		a.spawn(r, "restore "+strconv.Itoa(p.id), func() { p.run(ctx) })
+	}
+	if a.globals != nil {
+		a.spawn(r, "global tables", func() { a.globals.run(ctx) })
 	}
 	for _, w := range a.workers {
 		a.spawn(r, "worker "+strconv.Itoa(w.id), func() {
@@ -249,15 +257,8 @@ func (a *App) count(t *task) {
 		return
 	}
 	name := t.id.String()
-	a.mu.Lock()
-	for k, n := range t.drops {
-		a.dropped[k.reason] += n
-	}
-	a.mu.Unlock()
-	if h := a.cfg.Hooks.Dropped; h != nil {
-		for _, k := range slices.SortedFunc(maps.Keys(t.drops), dropKey.compare) {
-			h(name, k.operator, k.reason, t.drops[k])
-		}
+	for _, k := range slices.SortedFunc(maps.Keys(t.drops), dropKey.compare) {
+		a.countDrop(name, k.operator, k.reason, t.drops[k])
 	}
 	clear(t.drops)
 }

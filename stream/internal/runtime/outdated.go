@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/semelstream/semel/internal/seam"
 )
 
 // storedAt is the time of day of the last commit that a store on disk has,
@@ -23,14 +25,18 @@ func (a *App) outdated(t *task, s *taskStore) string {
 	if !ok || s.part.Position() == 0 {
 		return ""
 	}
-	keeps := deleteRetention
 	a.mu.Lock()
-	config := a.topics[s.tp.Topic].Config["delete.retention.ms"]
+	topic := a.topics[s.tp.Topic]
 	a.mu.Unlock()
-	if ms, err := strconv.ParseInt(config, 10, 64); err == nil {
+	return missesDeletes(a.env.Clock.Now().Sub(time.UnixMilli(at)), topic)
+}
+
+// missesDeletes says why rows that were away for so long cannot go on.
+func missesDeletes(away time.Duration, topic seam.Topic) string {
+	keeps := deleteRetention
+	if ms, err := strconv.ParseInt(topic.Config["delete.retention.ms"], 10, 64); err == nil {
 		keeps = time.Duration(min(ms, int64(time.Duration(1<<62)/time.Millisecond))) * time.Millisecond
 	}
-	away := a.env.Clock.Now().Sub(time.UnixMilli(at))
 	if away < keeps/4*3 {
 		return ""
 	}

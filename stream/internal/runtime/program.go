@@ -3,6 +3,7 @@ package runtime
 import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/semelstream/semel/state"
 	"github.com/semelstream/semel/stream/internal/graph"
 )
 
@@ -14,6 +15,10 @@ type Program interface {
 	// instance remembers outside its stores is then wrong. It calls
 	// processors' Init.
 	Open(t *Task) (Instance, error)
+	// Global prepares the rows of a global table to be looked up by tasks. It
+	// returns what says whether a record, which has a key, can be a row: nil
+	// or the *Failure.
+	Global(store string, rows *state.Shared) (check func(*kgo.Record) error, err error)
 }
 
 // An Instance is a sub-topology at work in one task. Its calls come from one

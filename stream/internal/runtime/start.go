@@ -37,7 +37,10 @@ func (a *App) start(ctx context.Context) error {
 	if err := a.makeTopics(ctx); err != nil {
 		return err
 	}
-	return a.checkTopics()
+	if err := a.checkTopics(); err != nil {
+		return err
+	}
+	return a.openGlobals()
 }
 
 // findTopics gives topics that were made a moment ago some time: a broker may
@@ -290,12 +293,22 @@ func (a *App) checkTopics() error {
 			spec.Name, spec.Partitions = name, t.Partitions
 		}
 		if changelog.Validate(spec, t) != nil {
-			return fault("CHANGELOG", "the cleanup policy of a changelog lets rows expire",
-				fmt.Sprintf("topic %s of store %s, cleanup.policy=%s", name, s.Name, t.Config["cleanup.policy"]), ErrIncompatible,
-				"set cleanup.policy=compact on the topic")
+			return expires(name, s.Name, t)
+		}
+	}
+	for _, g := range a.graph.Globals {
+		name := g.Topic.FullName(a.cfg.App)
+		if t := a.topics[name]; changelog.Validate(seam.TopicSpec{Name: name, Partitions: t.Partitions}, t) != nil {
+			return expires(name, g.Store, t)
 		}
 	}
 	return nil
+}
+
+func expires(topic, store string, t seam.Topic) error {
+	return fault("CHANGELOG", "the cleanup policy of a changelog lets rows expire",
+		fmt.Sprintf("topic %s of store %s, cleanup.policy=%s", topic, store, t.Config["cleanup.policy"]), ErrIncompatible,
+		"set cleanup.policy=compact on the topic")
 }
 
 // checkGrowth refuses to go on when an input with state behind it has got more

@@ -37,6 +37,7 @@ type Task struct {
 	marks      uint64            // how often mark was called
 	onUndo     func()            // nil or what else is to be taken back
 	dropped    func(operator, reason string)
+	globals    func(store string) *state.Shared
 }
 
 // A TaskConfig is what a Task is made of.
@@ -50,7 +51,9 @@ type TaskConfig struct {
 	// Partitions is the partition count of a topic by its full name; 0 if
 	// there is no such topic.
 	Partitions func(topic string) int32
-	App        string
+	// Globals are the rows of a global table; nil if there is none of the name.
+	Globals func(store string) *state.Shared
+	App     string
 }
 
 // NewTask makes a task that stands alone, as tests of instances want it. The
@@ -62,7 +65,7 @@ func NewTask(cfg TaskConfig) *Task {
 func newTask(cfg TaskConfig, s *sinks, a *arena) *Task {
 	return &Task{
 		id: cfg.ID, sub: cfg.Sub, ctx: cfg.Context, db: cfg.DB,
-		sinks: s, arena: a, streamTime: NoTime, wall: cfg.Wall, dropped: cfg.Dropped,
+		sinks: s, arena: a, streamTime: NoTime, wall: cfg.Wall, dropped: cfg.Dropped, globals: cfg.Globals,
 	}
 }
 
@@ -77,6 +80,16 @@ func (t *Task) Context() context.Context { return t.ctx }
 
 // DB has the task's stores.
 func (t *Task) DB() *state.DB { return t.db }
+
+// Global has the rows of a global table.
+func (t *Task) Global(store string) (*state.Shared, error) {
+	if t.globals != nil {
+		if rows := t.globals(store); rows != nil {
+			return rows, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no global table %q in task %s", store, t.id)
+}
 
 // StreamTime is the largest record time the task has met, in milliseconds, or
 // [NoTime].

@@ -90,7 +90,7 @@ func (w *worker) newTask(ctx context.Context, id seam.Task) (*task, error) {
 		}
 	}
 	t.Task = newTask(TaskConfig{
-		ID: id, Sub: sub, Context: ctx, DB: db, Wall: a.env.Clock.Now, App: a.cfg.App,
+		ID: id, Sub: sub, Context: ctx, DB: db, Wall: a.env.Clock.Now, App: a.cfg.App, Globals: a.Global,
 		Dropped: func(op, reason string) { t.drops[dropKey{op, reason}]++ },
 	}, w.sinks, w.arena)
 	t.decide = func(err error) error { return t.failed(nil, err) }
