@@ -37,49 +37,115 @@ func aggregate[K, V, A any](g Grouped[K, V], kind, store string, opts []Aggregat
 
 	s, b := g.s, g.s.at().b
 	set := settingsOf(opts)
-	if s.n.rekeyed {
-		s = repartition(s, store, g.set)
-	}
+	s = g.byKey(store)
 	if set.keyCodec == nil {
 		set.keyCodec = g.set.keyCodec
 	}
 	node := b.add(kind, set, s.n.node)
 	b.needFunc(node, isNil)
-	kept := keep(b, node, store, set, s.n.key, value)
-	n := newTable(b, node, kept)
+	a := newAggregation(b, node, store, set, s.n.key, value)
+	a.touch = set.keyCodec == nil && s.n.key != nil // encoded as the source has it
+	feedAggregation(a, s, f)
+	return Table[K, A]{a.n}
+}
+
+// byKey is the stream partitioned by its key: behind a repartition topic named
+// so if an operator before may have changed it.
+func (g Grouped[K, V]) byKey(topic string) Stream[K, V] {
+	if g.s.at().rekeyed {
+		return repartition(g.s, topic, g.set)
+	}
+	return g.s
+}
+
+// An aggregation is rows that one stream or several update.
+type aggregation[K, A any] struct {
+	node  *graph.Node
+	kept  *keptStore[K, A]
+	n     *tableNode[K, A]
+	each  bool
+	touch bool // the keys of the sources before node are those of the rows
+}
+
+// newAggregation declares the rows of node.
+func newAggregation[K, A any](b *Builder, node *graph.Node, store string, set settings, key codec.Codec[K], value codec.Codec[A]) *aggregation[K, A] {
+	kept := keep(b, node, store, set, key, value)
+	a := &aggregation[K, A]{node: node, kept: kept, n: newTable(b, node, kept), each: set.emitEach}
+	if !a.each {
+		a.n.openTold = func(o *opener) (rows[K, A], error) { return &toldRows[K, A]{o: o, a: a}, nil }
+	}
+	return a
+}
+
+// feedAggregation makes s update the rows by f.
+func feedAggregation[K, V, A any](a *aggregation[K, A], s Stream[K, V], f func(key K, value V, row A, ok bool) (A, bool, error)) {
 	s.n.use(func(o *opener) (port[K, V], error) {
-		kv, err := kept.open(o)
+		rows, err := a.open(o)
+		return &aggregatePort[K, V, A]{rows, f}, err
+	})
+}
+
+// open opens the rows once for all that update them.
+func (a *aggregation[K, A]) open(o *opener) (*aggregateRows[K, A], error) {
+	return share(o, a.node, func() (*aggregateRows[K, A], error) {
+		kv, err := a.kept.open(o)
 		if err != nil {
 			return nil, err
 		}
-		out, err := n.open(o)
+		out, err := a.n.open(o)
 		if err != nil {
 			return nil, err
 		}
-		if set.keyCodec == nil && s.n.key != nil { // encoded as the source has it
-			o.touchAhead(node, kv.Touch)
+		if a.touch {
+			o.touchAhead(a.node, kv.Touch)
 		}
-		p := &aggregatePort[K, V, A]{o: o, node: node, kv: kv, f: f, out: out, each: set.emitEach}
+		p := &aggregateRows[K, A]{o: o, node: a.node, kv: kv, out: out, each: a.each}
 		if !p.each {
-			p.headers.key = kept.key
-			o.onFlush(node, p.flush)
+			p.headers.key = a.kept.key
+			o.onFlush(a.node, p.flush)
 		}
 		return p, nil
 	})
-	return Table[K, A]{n}
 }
 
-// An aggregatePort updates rows at once, so that whoever looks at them sees
-// each record's effect. It tells of the new rows at once too if each is set,
-// else when the transaction closes.
-type aggregatePort[K, V, A any] struct {
+// aggregateRows are rows that are updated at once, so that whoever looks at
+// them sees each record's effect. What follows is told of the new rows at once
+// too if each is set, else when the transaction closes.
+type aggregateRows[K, A any] struct {
 	o       *opener
 	node    *graph.Node
 	kv      *state.KV[K, A]
-	f       func(key K, value V, row A, ok bool) (A, bool, error)
 	out     tablePort[K, A]
 	each    bool
 	headers lastHeaders[K] // of the records that made the rows, unless each
+	untold  bool           // rows have changed since the last flush, unless each
+}
+
+// toldRows are an aggregate's rows as what follows knows them: until the
+// transaction closes, as they were when it began. The aggregate is found when
+// it is first asked, since it is opened after what follows it.
+type toldRows[K, A any] struct {
+	o *opener
+	a *aggregation[K, A]
+	p *aggregateRows[K, A]
+}
+
+func (r *toldRows[K, A]) row(key K) (v A, ms int64, ok bool, err error) {
+	if r.p == nil {
+		if r.p, err = r.a.open(r.o); err != nil {
+			return v, 0, false, err
+		}
+	}
+	if r.p.untold {
+		return r.p.kv.Before(key)
+	}
+	return r.p.kv.Get(key)
+}
+
+// An aggregatePort makes rows of the records of one stream.
+type aggregatePort[K, V, A any] struct {
+	*aggregateRows[K, A]
+	f func(key K, value V, row A, ok bool) (A, bool, error)
 }
 
 func (p *aggregatePort[K, V, A]) push(r Record[K, V]) error {
@@ -111,7 +177,7 @@ func (p *aggregatePort[K, V, A]) push(r Record[K, V]) error {
 		p.kv.Remove(ref, ms)
 	}
 	if !p.each {
-		return p.note(r)
+		return p.note(r.Key, r.Headers)
 	}
 	if !has {
 		var none A
@@ -122,8 +188,9 @@ func (p *aggregatePort[K, V, A]) push(r Record[K, V]) error {
 	})
 }
 
-func (p *aggregatePort[K, V, A]) note(r Record[K, V]) error {
-	if err := p.headers.note(r.Key, r.Headers); err != nil {
+func (p *aggregateRows[K, A]) note(key K, headers Headers) error {
+	p.untold = true
+	if err := p.headers.note(key, headers); err != nil {
 		return p.o.rowsFailed(p.node, err)
 	}
 	return nil
@@ -131,9 +198,9 @@ func (p *aggregatePort[K, V, A]) note(r Record[K, V]) error {
 
 // flush tells what became of each row in the transaction: its value before
 // and now, and not what came in between. A row that came and went is not told.
-func (p *aggregatePort[K, V, A]) flush() error {
+func (p *aggregateRows[K, A]) flush() error {
 	defer p.headers.forget()
-	return p.kv.Changed(func(c state.Changed[K, A]) error {
+	err := p.kv.Changed(func(c state.Changed[K, A]) error {
 		headers, err := p.headers.of(c.Key)
 		if err != nil {
 			return p.o.rowsFailed(p.node, err)
@@ -143,11 +210,13 @@ func (p *aggregatePort[K, V, A]) flush() error {
 			key: c.Key, old: c.Old, new: c.New, hasOld: c.OldOK, hasNew: c.OK, ms: c.Time, headers: headers,
 		}))
 	})
+	p.untold = err != nil
+	return err
 }
 
 // tell sends one change. A panic behind it is the failure of this change alone,
 // which the policy may skip.
-func (p *aggregatePort[K, V, A]) tell(c change[K, A]) (err error) {
+func (p *aggregateRows[K, A]) tell(c change[K, A]) (err error) {
 	defer p.o.in.recovered(&err)
 	return p.out.change(c)
 }

@@ -112,6 +112,14 @@ var mistakes = []struct {
 		rows := b.Stream(texts).Repartition("left", Partitions(3)).ToTable("rows")
 		b.Stream(texts2).Repartition("right", Partitions(4)).Join(rows, func(a, b string) string { return a + b }).To(out)
 	}},
+	{"tables joined that are partitioned by two functions", func(b *Builder) {
+		b.Table(texts.PartitionBy(byRegion), "left").Join(b.Table(texts2, "right"), func(a, b string) string { return a + b })
+	}},
+	{"a nil function of a join or a cogroup", func(b *Builder) {
+		left := b.Table(texts, "left")
+		left.Join[string, string](left, nil)
+		b.Stream(texts2).GroupByKey().Cogroup[string](nil).ToTable("rows")
+	}},
 	{"a join that must repartition without a name", func(b *Builder) {
 		rekeyed := b.Stream(texts).SelectKey(func(_, v string) string { return v })
 		rekeyed.Join(b.Table(texts2, "rows"), func(a, b string) string { return a + b }).To(out)

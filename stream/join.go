@@ -29,9 +29,7 @@ func joinTable[K, V, V2, R any](s Stream[K, V], t Table[K, V2], kind string, lef
 	if nameless {
 		b.problem(n.node, `it has to repartition the stream, since an operator before may have changed the key, and needs a name for the topic; add stream.Name("...")`)
 	}
-	if table.store != nil {
-		useStore(b, n.node, table.store)
-	}
+	table.needRows(n.node)
 	s.n.use(func(o *opener) (port[K, V], error) {
 		rows, err := table.openRows(o)
 		if err != nil {

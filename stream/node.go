@@ -66,10 +66,15 @@ type tableNode[K, V any] struct {
 	node *graph.Node
 	out  []func(o *opener) (tablePort[K, V], error)
 
-	// openRows gives access to the table's rows within a task. Operators that
-	// call it at build time must do so through needRows, which may make the
-	// table keep a store.
+	// openRows gives access to the table's rows within a task; nil if they can
+	// neither be read nor worked out. Call needRows when the operator is
+	// declared.
 	openRows func(o *opener) (rows[K, V], error)
+	// openTold gives access to the rows as what follows has been told of them;
+	// nil if that is openRows. See telling.
+	openTold func(o *opener) (rows[K, V], error)
+	reads    []*telling // tables with a store that rows are read from
+	tells    *telling   // of a table with a store
 	// wantOld is set by operators that look at change.old; it is passed on to
 	// the tables above, which otherwise may leave old out.
 	wantOld bool
@@ -89,7 +94,28 @@ func (n *tableNode[K, V]) use(open func(o *opener) (tablePort[K, V], error)) {
 }
 
 func (n *tableNode[K, V]) open(o *opener) (tablePort[K, V], error) {
-	return openAllTables(o, n.out)
+	out, err := openAllTables(o, n.out)
+	if err != nil {
+		return nil, err
+	}
+	return wrapTelling(o, n.tells, out)
+}
+
+// toldRows are the rows as what follows has been told of them.
+func (n *tableNode[K, V]) toldRows(o *opener) (rows[K, V], error) {
+	if n.openTold != nil {
+		return n.openTold(o)
+	}
+	return n.openRows(o)
+}
+
+// needRows is for an operator that looks the table's rows up.
+func (n *tableNode[K, V]) needRows(user *graph.Node) {
+	if n.openRows == nil {
+		n.b.problem(user, "it looks up rows of %s, which has them only when they change; keep them with .Stored(\"name\") and use that table", label(n.node))
+	} else if n.store != nil {
+		useStore(n.b, user, n.store)
+	}
 }
 
 // needOld makes the changes of this table carry the value before.

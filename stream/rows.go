@@ -51,8 +51,10 @@ func (s *keptStore[K, V]) open(o *opener) (*state.KV[K, V], error) {
 
 // newTable is a table whose rows are kept in a store of node's.
 func newTable[K, V any](b *Builder, node *graph.Node, kept *keptStore[K, V]) *tableNode[K, V] {
+	tells := &telling{node: node}
 	return &tableNode[K, V]{
 		b: b, node: node, key: kept.key, value: kept.value, store: kept.store,
+		reads: []*telling{tells}, tells: tells,
 		openRows: func(o *opener) (rows[K, V], error) {
 			kv, err := kept.open(o)
 			return storedRows[K, V]{kv}, err

@@ -12,7 +12,6 @@ func (t Table[K, V]) Stored(store string, opts ...TableOption) Table[K, V] {
 	node := b.add("stored", set, from.node)
 	kept := keep(b, node, store, set, from.key, from.value)
 	n := newTable(b, node, kept)
-	n.askOld = from.needOld
 	from.use(func(o *opener) (tablePort[K, V], error) {
 		kv, err := kept.open(o)
 		if err != nil {

@@ -12,12 +12,17 @@ import "github.com/semelstream/semel/stream/internal/runtime"
 // matter, and left out.
 func newView[K, V, V2 any](from *tableNode[K, V], kind string, opts []Option, isNil bool, f func(key K, value V) (V2, bool, error)) *tableNode[K, V2] {
 	b := from.b
-	n := &tableNode[K, V2]{b: b, key: from.key, askOld: from.needOld}
+	n := &tableNode[K, V2]{b: b, key: from.key, askOld: from.needOld, reads: from.reads}
 	n.node = b.add(kind, settingsOf(opts), from.node)
 	b.needFunc(n.node, isNil)
-	n.openRows = func(o *opener) (rows[K, V2], error) {
-		rows, err := from.openRows(o)
-		return &viewRows[K, V, V2]{view[K, V, V2]{o, n, f}, rows}, err
+	seen := func(open func(o *opener) (rows[K, V], error)) func(o *opener) (rows[K, V2], error) {
+		return func(o *opener) (rows[K, V2], error) {
+			rows, err := open(o)
+			return &viewRows[K, V, V2]{view[K, V, V2]{o, n, f}, rows}, err
+		}
+	}
+	if from.openRows != nil {
+		n.openRows, n.openTold = seen(from.openRows), seen(from.toldRows)
 	}
 	passFinals(from, n, func(o *opener, out finalPort[K, V2]) finalPort[K, V] {
 		return &viewFinals[K, V, V2]{view[K, V, V2]{o, n, f}, out}

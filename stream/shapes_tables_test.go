@@ -1,0 +1,59 @@
+package stream_test
+
+import (
+	"strings"
+
+	"github.com/semelstream/semel/stream"
+)
+
+// The golden shapes of joins of tables and of cogroups.
+
+func init() {
+	shapes["cogroup-three"] = shapeCogroupThree
+	shapes["tt-inner"] = shapeTtInner
+	shapes["tt-left"] = shapeTtLeft
+	shapes["tt-outer"] = shapeTtOuter
+	shapes["tt-left-group"] = shapeTtLeftGroup
+}
+
+var l, r = topic("l"), topic("r")
+
+func joinedOuter(l string, lok bool, r string, rok bool) string {
+	return orNull(l, lok) + "+" + orNull(r, rok)
+}
+
+func keepCat(_, v, row string, _ bool) (string, bool) { return cat12(row, v), true }
+
+func keepCatUpper(_, v, row string, _ bool) (string, bool) {
+	return cat12(row, strings.ToUpper(v)), true
+}
+
+func remove(_, _, _ string, _ bool) (string, bool) { return "", false }
+
+func shapeCogroupThree(b *stream.Builder) {
+	b.Stream(topic("p")).GroupByKey().Cogroup(keepCat).
+		With(b.Stream(topic("q")).GroupByKey(), keepCatUpper).
+		With(b.Stream(topic("z")).GroupByKey(), remove).
+		ToTable("agg", each...).
+		To(out)
+}
+
+func shapeTtInner(b *stream.Builder) {
+	b.Table(l, "lt").Join(b.Table(r, "rt"), joined).Stored("joined").To(out)
+}
+
+func shapeTtLeft(b *stream.Builder) {
+	b.Table(l, "lt").LeftJoin(b.Table(r, "rt"), joinedLeft).Stored("joined").To(out)
+}
+
+func shapeTtOuter(b *stream.Builder) {
+	b.Table(l, "lt").OuterJoin(b.Table(r, "rt"), joinedOuter).Stored("joined").To(out)
+}
+
+func shapeTtLeftGroup(b *stream.Builder) {
+	b.Table(l, "lt").
+		LeftJoin(b.Table(r, "rt"), func(l, r string, ok bool) string { return l + ":" + orNull(r, ok) }).
+		GroupBy(func(k, v string) (string, string) { return v, k }).
+		Count("counts", each...).
+		To(numOut)
+}
