@@ -39,6 +39,9 @@ func correct(tr *trace) (unknown string, ok bool) {
 	if _, ok := newSessionModel(tr); ok && strings.Contains(tr.Topology, "suppress") {
 		asSessions(tr)
 	}
+	if _, ok := newJoinModel(tr); ok {
+		asJoined(tr) // also where the fault is not named: see joinModel.forgets
+	}
 	laterFinals(tr)
 	return "", true
 }
