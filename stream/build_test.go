@@ -74,6 +74,21 @@ var mistakes = []struct {
 		b.Stream(texts).To(out)
 		b.Stream(texts, FromEnd()).To(out2)
 	}},
+	{"a negative join window", func(b *Builder) { joinOf(inner, Within(-time.Second, 0))(b) }},
+	{"a join window that ends before it begins", func(b *Builder) { joinOf(left, Between(2*time.Second, time.Second, 0))(b) }},
+	{"a negative grace of a join", func(b *Builder) { joinOf(outer, Within(time.Second, -time.Second))(b) }},
+	{"a join window of half a millisecond", func(b *Builder) { joinOf(inner, Within(500*time.Microsecond, 0))(b) }},
+	{"a join window too large", func(b *Builder) { joinOf(inner, Between(0, 200*365*24*time.Hour, 0))(b) }},
+	{"a join of streams without a function", func(b *Builder) {
+		b.Stream(texts).JoinStream[string, string]("j", b.Stream(texts2), Within(0, 0), nil).To(out)
+	}},
+	{"a join of streams without a store name", func(b *Builder) {
+		b.Stream(texts).JoinStream("", b.Stream(texts2), Within(0, 0), func(l, r string) string { return l + r }).To(out)
+	}},
+	{"a join of streams with a codec of neither", func(b *Builder) { joinOf(inner, Within(0, 0), ValueCodec(codec.Int64))(b) }},
+	{"a join of streams partitioned differently", func(b *Builder) {
+		b.Stream(texts).JoinStream("j", b.Stream(texts2.PartitionBy(byRegion)), Within(0, 0), func(l, r string) string { return l + r }).To(out)
+	}},
 	{"a negative FromAgo", func(b *Builder) { b.Stream(texts, FromAgo(-time.Second)).To(out) }},
 	{"a table that begins late", func(b *Builder) {
 		b.Stream(texts, FromEnd()).To(out)

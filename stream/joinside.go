@@ -129,10 +129,10 @@ func sendAs[K, A, R any](r Record[K, A], v R, ms int64) Record[K, R] {
 	return Record[K, R]{Key: r.Key, Value: v, Time: timeOf(ms), Headers: r.Headers, NoKey: r.NoKey}
 }
 
-// later is ms+d, or the nearest time that there is.
+// later is ms+d, or the last time that there is.
 func later(ms, d int64) int64 {
 	if d > 0 && ms > math.MaxInt64-d {
 		return math.MaxInt64
 	}
-	return max(ms+d, 0)
+	return ms + d
 }

@@ -136,6 +136,7 @@ func declareJoin[K, V, V2 any](b *Builder, node *graph.Node, shape joinShape, st
 		b.problem(node, "%s", text)
 		store = node.Name // so that nothing else is wrong
 	}
+	b.autoName(node, store)
 	if set.valueCodec != nil && ofType[V](set.valueCodec) == nil && ofType[V2](set.valueCodec) == nil {
 		codecFor(b, node, set.valueCodec, l.value) // says what is wrong
 		set.valueCodec = nil
@@ -147,7 +148,6 @@ func declareJoin[K, V, V2 any](b *Builder, node *graph.Node, shape joinShape, st
 	if shared != "" {
 		d.waiting = newStore(b, node, shared, set, codec.Bytes, codec.Bytes)
 	}
-	b.autoName(node, store)
 	return d
 }
 

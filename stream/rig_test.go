@@ -41,8 +41,9 @@ type rigTask struct {
 	*runtime.Task
 	db   *state.DB
 	in   runtime.Instance
-	pos  map[string]int64 // of stores
-	kept map[string]int64 // times saved at the last commit
+	pos  map[string]int64       // of stores
+	kept map[string]int64       // times saved at the last commit
+	log  map[string][]state.Row // changelogs, by store
 }
 
 // newRig builds define and opens all tasks.
@@ -89,7 +90,7 @@ func (r *rig) open(sub *graph.Sub, partition int32) {
 	}
 	db, err := state.Open(state.NewMemory(), state.Options{Stores: specs})
 	r.must(err)
-	k := &rigTask{db: db, pos: map[string]int64{}, kept: map[string]int64{}}
+	k := &rigTask{db: db, pos: map[string]int64{}, kept: map[string]int64{}, log: map[string][]state.Row{}}
 	id := seam.Task{Sub: int32(sub.ID), Partition: partition}
 	k.Task = runtime.NewTask(runtime.TaskConfig{
 		ID: id, Sub: sub, Context: context.Background(), DB: db, App: rigApp,
@@ -279,6 +280,7 @@ func (r *rig) commitTask(task *rigTask) {
 	r.must(task.db.Changes(func(p *state.Part, key, value []byte, ms int64) error {
 		name := storeName(task.db, task.Sub(), p)
 		r.writes[name]++
+		task.log[name] = append(task.log[name], state.Row{Key: slices.Clone(key), Value: slices.Clone(value), Time: ms})
 		task.pos[name]++
 		return nil
 	}))
@@ -297,6 +299,24 @@ func storeName(db *state.DB, sub *graph.Sub, p *state.Part) string {
 		}
 	}
 	panic("a part of no store")
+}
+
+// move opens all tasks on an empty disk, with stores restored from their
+// changelogs. What was not committed is lost.
+func (r *rig) move() {
+	r.t.Helper()
+	for _, old := range r.sorted() {
+		r.must(old.in.Close(true))
+		r.open(old.Sub(), old.ID().Partition)
+		task := r.tasks[old.ID()]
+		r.must(task.in.Close(true))
+		task.pos, task.kept, task.log = old.pos, old.kept, old.log
+		for store, rows := range task.log {
+			r.must(task.db.Part(store).Apply(slices.Values(rows), task.pos[store]))
+		}
+		r.begin(task)
+	}
+	r.out = nil
 }
 
 // abort drops what was not committed, and opens the instances again.
