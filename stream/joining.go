@@ -13,7 +13,7 @@ type joining[K, R any] struct {
 	o      *opener
 	node   *graph.Node
 	span   joinSpan
-	time   *operatorTime
+	time   operatorTime
 	key    codec.Codec[K]
 	out    port[K, R]
 	lonely *lonely[K, R] // nil in inner joins
@@ -76,5 +76,5 @@ func (j *joining[K, R]) reach(now int64) error {
 
 // late: a record of a side that is open so long has no partner in time.
 func (j *joining[K, R]) late(ms, open int64) bool {
-	return ms < j.time.ms-open-j.span.grace
+	return ms < j.time.now-open-j.span.grace
 }

@@ -26,10 +26,11 @@ type lonely[K, R any] struct {
 }
 
 // A waitStage is what happens to records of an age. It walks through each part
-// of the time once, from low on: no record that it has to find is older.
+// of the time once, from low on: no record that it has to find is older. What is
+// taken back with a record that failed has to be found again.
 type waitStage struct {
 	age int64 // beyond it a record is due; never is negative
-	low int64
+	low *number
 }
 
 const never = -1
@@ -54,11 +55,9 @@ func newLonely[K, R any](j *joining[K, R], kv *state.KV[[]byte, []byte], shape j
 	if !w.leavesMark(leftSide) && !w.leavesMark(rightSide) {
 		w.stages[stageForget].age = never
 	}
-	j.o.onUndo(func() { // what a stage has seen may be back
-		for i := range w.stages {
-			w.stages[i].low = 0
-		}
-	})
+	for i := range w.stages {
+		w.stages[i].low = j.o.number(0)
+	}
 	return w
 }
 
@@ -88,7 +87,7 @@ func (w *lonely[K, R]) add(key K, ms int64, side byte, one waiter) (err error) {
 	w.kv.Set(ref, w.list, ms)
 	for i := range w.stages {
 		if s := &w.stages[i]; s.age >= w.open[side]+w.span.grace {
-			s.low = min(s.low, ms)
+			s.low.lower(ms)
 		}
 	}
 	return nil
@@ -123,8 +122,8 @@ func (w *lonely[K, R]) send(now int64) error {
 		if s.age == never || to <= from {
 			continue
 		}
-		if max(s.low, from) < to {
-			if err := w.walk(s, max(s.low, from), to, now); err != nil {
+		if at := max(s.low.now, from); at < to {
+			if err := w.walk(s, at, to, now); err != nil {
 				return err
 			}
 		}
@@ -153,7 +152,7 @@ func (w *lonely[K, R]) walk(s *waitStage, from, to, now int64) error {
 			return err
 		}
 	}
-	s.low = next
+	s.low.set(next)
 	return nil
 }
 

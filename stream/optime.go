@@ -41,6 +41,13 @@ func (k *number) raise(n int64) int64 {
 	return k.now
 }
 
+// lower takes n in if it is smaller.
+func (k *number) lower(n int64) {
+	if n < k.now {
+		k.set(n)
+	}
+}
+
 // An operatorTime is the largest record time that an operator has met: what
 // lateness is measured by. It goes with the offsets of the records, so that
 // what is late stays late after a crash or a move.
