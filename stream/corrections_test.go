@@ -12,6 +12,7 @@ import (
 var corrections = map[string]func(*trace){
 	"no-id-initial-as-old":        leaveOutTagged("no-id-initial-as-old"),
 	"no-id-sliding-sent-twice":    leaveOutTagged("no-id-sliding-sent-twice"),
+	"no-id-sliding-miscount":      asSliding,
 	"no-id-late-not-dropped":      dropTagged("no-id-late-not-dropped"),
 	"no-id-cogroup-own-time":      dropTagged("no-id-cogroup-own-time"),
 	"no-id-null-value-aggregated": nullsAsText,

@@ -59,6 +59,22 @@ func (s slide) span(t, now int64) (from, to int64) {
 // none.
 func next(t int64) int64 { return max(t+1, t) }
 
+// missed is for how many windows a record at t comes too late: its own, and
+// those that there are.
+func (s slide) missed(rows []slideRow, t, now int64) (n int) {
+	first, late := s.first(t, now)
+	if !late {
+		return 0
+	}
+	n = 1
+	for _, r := range rows {
+		if own := max(t-s.apart, 0); own < r.start && r.start < first && !r.base {
+			n++
+		}
+	}
+	return n
+}
+
 // plan is what a record at t, at stream time now, does to the windows that
 // begin within span, of which rows are those that there are, in order. The
 // record must belong to an open window. The steps are in order of starts.
@@ -129,3 +145,33 @@ func (s slide) made(rows []slideRow, before int, row slideRow, adds bool) slideS
 	row.gone = rows[before].gone
 	return slideStep{row, before, false, adds}
 }
+
+// A row's time in its store is the largest time of its records, as in Kafka
+// Streams. That lies within the window: a time before it says that the row is a
+// base, or deleted, or both.
+
+func (s slide) time(r slideRow) int64 {
+	ms := r.last
+	if r.base {
+		ms -= s.apart + 1
+	}
+	if r.gone {
+		ms -= 2 * (s.apart + 1)
+	}
+	return ms
+}
+
+// row undoes time.
+func (s slide) row(start, ms int64) slideRow {
+	r := slideRow{start: start, last: ms}
+	if ms < start {
+		marks := (start - ms + s.apart) / (s.apart + 1)
+		r.last += marks * (s.apart + 1)
+		r.base, r.gone = marks&1 != 0, marks&2 != 0
+	}
+	return r
+}
+
+// shows says that there is a row for those who look: one of a window, that has
+// a value.
+func (r slideRow) shows() bool { return !r.base && !r.gone }

@@ -11,20 +11,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A slideModel is sliding windows by their definition: all records are kept,
-// and each window is folded anew.
-type slideModel struct {
-	slide
-	now  int64
-	recs []slideRec
-	told map[int64]bool // windows that there are
-}
-
-type slideRec struct {
-	t     int64
-	value string
-}
-
 // slideFold is an aggregate that depends on the order of its records and
 // deletes its row at times.
 func slideFold(row, value string, ok bool) (string, bool) {
@@ -32,46 +18,6 @@ func slideFold(row, value string, ok bool) (string, bool) {
 		row = ""
 	}
 	return row + value, !strings.HasSuffix(row+value, "xx")
-}
-
-// window is what the window that begins at start holds.
-func (m *slideModel) window(start int64) (records int, last int64, row string, ok bool) {
-	for _, r := range m.recs {
-		if start <= r.t && r.t <= start+m.apart {
-			records++
-			last = max(last, r.t)
-			if row, ok = slideFold(row, r.value, ok); !ok {
-				row = ""
-			}
-		}
-	}
-	return records, last, row, ok
-}
-
-// add is a record; it returns the results, by start, and whether it counts.
-func (m *slideModel) add(t int64, value string) (map[int64]string, bool) {
-	m.now = max(m.now, t)
-	if t < m.open(m.now) {
-		return nil, false
-	}
-	m.recs = append(m.recs, slideRec{t, value})
-	starts := maps.Clone(m.told)
-	starts[max(t-m.apart, 0)] = true
-	for _, r := range m.recs {
-		starts[r.t+1] = true
-	}
-	results := map[int64]string{}
-	for start := range starts {
-		if start < m.open(m.now) {
-			continue
-		}
-		n, last, row, ok := m.window(start)
-		if in := start <= t && t <= start+m.apart; n > 0 && (in || !m.told[start]) {
-			m.told[start] = true
-			results[start] = fmt.Sprintf("%s/%v@%d", row, ok, last)
-		}
-	}
-	return results, true
 }
 
 // A slideRun is the same by the rules, with rows in place of records.
@@ -121,22 +67,29 @@ func (r *slideRun) add(t, now int64, value string) map[int64]string {
 func TestSlidingRulesGiveWhatTheDefinitionGives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := slide{apart: rapid.Int64Range(1, 12).Draw(t, "apart"), grace: rapid.Int64Range(0, 9).Draw(t, "grace")}
-		model := &slideModel{slide: s, told: map[int64]bool{}}
+		model := &SlideModel{Apart: s.apart, Grace: s.grace, Aggregate: ModelAggregate{Add: slideFold}}
 		run := &slideRun{slide: s}
 		now := int64(0)
 		for range rapid.IntRange(1, 40).Draw(t, "records") {
 			switch rapid.IntRange(0, 9).Draw(t, "kind") {
 			case 0: // another key's record moves time
 				now += rapid.Int64Range(1, 25).Draw(t, "jump")
-				model.now = now
+				model.Move(now)
 				continue
 			}
 			at := max(now+rapid.Int64Range(-30, 12).Draw(t, "at"), 0)
 			now = max(now, at)
 			value := rapid.SampledFrom([]string{"a", "b", "x"}).Draw(t, "value")
-			want, ok := model.add(at, value)
-			if !ok {
+			results, _ := model.Add("k", value, at)
+			if at < s.open(now) {
+				if len(results) > 0 {
+					t.Fatalf("the model takes a record at %d, now %d", at, now)
+				}
 				continue
+			}
+			want := map[int64]string{}
+			for _, r := range results {
+				want[r.Start] = fmt.Sprintf("%s/%v@%d", r.Value, !r.Deleted, r.Ms)
 			}
 			if got := run.add(at, now, value); !maps.Equal(got, want) {
 				t.Fatalf("apart %d, grace %d, record at %d, now %d:\n got %v\nwant %v", s.apart, s.grace, at, now, got, want)

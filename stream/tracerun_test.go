@@ -145,7 +145,7 @@ func compareStores(t *testing.T, replay *stream.Replay, tr trace) {
 			}
 			want = append(want, line)
 		}
-		for _, row := range kept {
+		for _, row := range tr.shown(name, kept) {
 			line := tr.types[name].rowKey(row) + "=" + row.Value
 			if timed {
 				line += fmt.Sprintf("@%d", row.Ms)

@@ -16,6 +16,9 @@ import (
 func aggregateWindows[K, V, A any](g WindowedGroup[K, V], kind, store string, opts []WindowOption, value codec.Codec[A], isNil bool,
 	f func(key K, value V, row A, ok bool) (A, bool, error)) WindowedTable[K, A] {
 
+	if g.w.kind == sliding {
+		return aggregateSliding(g, kind, store, opts, value, isNil, f)
+	}
 	s, b, w := g.g.s, g.g.s.at().b, g.w
 	set := settingsOf(opts)
 	if s.n.rekeyed {

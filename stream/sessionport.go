@@ -1,0 +1,79 @@
+package stream
+
+import (
+	"time"
+
+	"github.com/semelstream/semel/codec"
+	"github.com/semelstream/semel/stream/internal/graph"
+)
+
+// aggregateSessions is what all aggregates of sessions are: add makes a
+// session's row of a record and the row before; merge puts a row into acc, which
+// is that of the sessions before it, if there were any.
+func aggregateSessions[K, V, A any](g SessionGroup[K, V], kind, store string, opts []WindowOption, value codec.Codec[A], isNil bool,
+	add func(key K, value V, row A, ok bool) (A, bool), merge func(key K, acc A, ok bool, row A) A) WindowedTable[K, A] {
+
+	set := settingsOf(opts)
+	if set.keyCodec == nil {
+		set.keyCodec = g.g.set.keyCodec
+	}
+	s := g.g.byKey(store)
+	b := s.n.b
+	node := b.add(kind, set, s.n.node)
+	b.needFunc(node, isNil)
+	rules := g.rules(b, node)
+	kept := keepSessions(b, node, store, set, rules, s.n.key, value)
+	s.n.use(func(o *opener) (port[K, V], error) {
+		rows, err := kept.rows(o, set.emitEach)
+		return &sessionPort[K, V, A]{rows, add, merge}, err
+	})
+	return WindowedTable[K, A]{kept.table}
+}
+
+// rules are the group's, if they can be.
+func (g SessionGroup[K, V]) rules(b *Builder, n *graph.Node) session {
+	for _, d := range []struct {
+		name string
+		of   time.Duration
+	}{{"gap", g.gap}, {"grace", g.grace}} {
+		if d.of < 0 || d.of%time.Millisecond != 0 {
+			b.problem(n, "%s %v is no whole number of milliseconds from 0 on; give it one", d.name, d.of)
+		}
+	}
+	return session{g.gap.Milliseconds(), g.grace.Milliseconds()}
+}
+
+// A sessionPort adds each record to its key's sessions.
+type sessionPort[K, V, A any] struct {
+	*sessionRows[K, A]
+	add   func(key K, value V, row A, ok bool) (A, bool)
+	merge func(key K, acc A, ok bool, row A) A
+}
+
+func (p *sessionPort[K, V, A]) push(r Record[K, V]) error {
+	switch {
+	case r.NoKey:
+		p.o.drop(p.node, noKey)
+		return nil
+	case r.NoValue:
+		p.o.drop(p.node, tombstoned)
+		return nil
+	}
+	ms := r.Time.UnixMilli()
+	now := p.time.observe(ms)
+	joined, err := p.find(r.Key, ms, now)
+	if err != nil {
+		return p.o.rowsFailed(p.node, err)
+	}
+	if joined.end < p.rules.open(now) {
+		p.o.drop(p.node, late)
+		return nil
+	}
+	p.o.enter(p.node)
+	var row A
+	for i, old := range p.old {
+		row = p.merge(r.Key, row, i > 0, old.Value)
+	}
+	row, has := p.add(r.Key, r.Value, row, len(p.old) > 0)
+	return p.write(r.Key, joined, row, has, r.Headers)
+}
