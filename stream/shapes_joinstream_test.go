@@ -33,12 +33,6 @@ func init() {
 	shapes["headers-joins"] = shapeHeadersJoins
 }
 
-var l, r = topic("l"), topic("r")
-
-func joinedOuter(l string, lok bool, r string, rok bool) string {
-	return orNull(l, lok) + "+" + orNull(r, rok)
-}
-
 func ssInner(w stream.JoinWindow) func(*stream.Builder) {
 	return func(b *stream.Builder) { b.Stream(l).JoinStream("j", b.Stream(r), w, joined).To(out) }
 }

@@ -16,12 +16,6 @@ func init() {
 	shapes["tt-left-group"] = shapeTtLeftGroup
 }
 
-var l, r = topic("l"), topic("r")
-
-func joinedOuter(l string, lok bool, r string, rok bool) string {
-	return orNull(l, lok) + "+" + orNull(r, rok)
-}
-
 func keepCat(_, v, row string, _ bool) (string, bool) { return cat12(row, v), true }
 
 func keepCatUpper(_, v, row string, _ bool) (string, bool) {

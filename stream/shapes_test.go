@@ -29,6 +29,7 @@ func numbers(name string) stream.Topic[string, int64] {
 var (
 	in, out = topic("in"), topic("out")
 	s, t    = topic("s"), topic("t")
+	l, r    = topic("l"), topic("r")
 	numOut  = numbers("out")
 )
 
@@ -47,6 +48,10 @@ func cat12(acc, v string) string { return last12(acc + v) }
 func joined(l, r string) string { return l + "+" + r }
 
 func joinedLeft(l, r string, ok bool) string { return l + "+" + orNull(r, ok) }
+
+func joinedOuter(l string, lok bool, r string, rok bool) string {
+	return orNull(l, lok) + "+" + orNull(r, rok)
+}
 
 func orNull(s string, ok bool) string {
 	if !ok {
