@@ -46,8 +46,6 @@ func orNull(s string, ok bool) string {
 	return s
 }
 
-const ms = time.Millisecond
-
 func TestJOI01BothEdgesOfTheWindow(t *testing.T) {
 	r := newRig(t, joinOf(inner, Within(10*ms, 11*ms)))
 	send(r, texts, rec("k", "L100", 100))

@@ -431,6 +431,8 @@ func unkeyed[K, V any](v V, ms int64) Record[K, V] {
 	return Record[K, V]{Value: v, Time: time.UnixMilli(ms), NoKey: true}
 }
 
+const ms = time.Millisecond
+
 // Topics for tests.
 var (
 	texts  = NewTopic("texts", codec.String, codec.String)

@@ -7,8 +7,6 @@ import (
 	"github.com/semelstream/semel/codec"
 )
 
-const ms = time.Millisecond
-
 var (
 	sessionCounts = NewTopic("session-counts", SessionKey(codec.String), codec.Int64)
 	sessionTexts  = NewTopic("session-texts", SessionKey(codec.String), codec.String)
