@@ -3,6 +3,7 @@ package changelog_test
 import (
 	"errors"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,9 +22,33 @@ func TestAChangelogIsMadeAsKafkaStreamsMakesIt(t *testing.T) {
 	}
 }
 
+func TestEachKindOfStoreHasItsChangelog(t *testing.T) {
+	for _, c := range []struct {
+		config map[string]string
+		want   string
+	}{
+		{changelog.Expiring(30_000), "cleanup.policy=compact,delete message.timestamp.type=CreateTime retention.ms=86430000"},
+		{changelog.ExpiringDuplicates(60_000), "cleanup.policy=delete message.timestamp.type=CreateTime retention.ms=86460000"},
+		{changelog.Versions(60_000), "cleanup.policy=compact message.timestamp.type=CreateTime min.compaction.lag.ms=86460000"},
+	} {
+		var got []string
+		for k, v := range changelog.Spec("app", "s", 1, -1, c.config, nil).Config {
+			got = append(got, k+"="+v)
+		}
+		slices.Sort(got)
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
 func TestAChangelogThatExistsIsValidated(t *testing.T) {
 	plain := changelog.Spec("app", "counts", 2, -1, nil)
 	expiring := changelog.Spec("app", "counts", 2, -1, map[string]string{"cleanup.policy": "compact,delete"})
+	windows := changelog.Spec("app", "counts", 2, -1, changelog.Expiring(1000))
+	duplicates := changelog.Spec("app", "counts", 2, -1, changelog.ExpiringDuplicates(1000))
+	versions := changelog.Spec("app", "counts", 2, -1, changelog.Versions(1000))
+	day := "86401000" // and the second that is asked for
 	for _, c := range []struct {
 		spec       changelog.TopicSpec
 		partitions int32
@@ -43,6 +68,20 @@ func TestAChangelogThatExistsIsValidated(t *testing.T) {
 		{plain, 2, "cleanup.policy=compact,delete retention.ms=-1 retention.bytes=1000", changelog.ErrExpires},
 		{plain, 2, "cleanup.policy=delete retention.ms=-1", nil},
 		{expiring, 2, "cleanup.policy=compact,delete retention.ms=1000", nil},
+		{windows, 2, "cleanup.policy=compact,delete retention.ms=" + day, nil},
+		{windows, 2, "cleanup.policy=delete retention.ms=" + day, nil},
+		{windows, 2, "cleanup.policy=compact,delete retention.ms=86400999", changelog.ErrExpires},
+		{windows, 2, "cleanup.policy=compact,delete retention.ms=-1", nil},
+		{windows, 2, "cleanup.policy=compact,delete retention.bytes=1000 retention.ms=" + day, changelog.ErrExpires},
+		{windows, 2, "cleanup.policy=compact", nil},        // it only grows
+		{windows, 2, "cleanup.policy=compact,delete", nil}, // a week
+		{duplicates, 2, "cleanup.policy=delete retention.ms=" + day, nil},
+		{duplicates, 2, "cleanup.policy=delete retention.ms=1000", changelog.ErrExpires},
+		{versions, 2, "cleanup.policy=compact min.compaction.lag.ms=" + day, nil},
+		{versions, 2, "cleanup.policy=compact min.compaction.lag.ms=1000", changelog.ErrExpires},
+		{versions, 2, "cleanup.policy=compact", changelog.ErrExpires},
+		{versions, 2, "cleanup.policy=delete retention.ms=-1", nil}, // it keeps everything
+		{versions, 2, "cleanup.policy=delete retention.ms=" + day, changelog.ErrExpires},
 		{expiring, 1, "cleanup.policy=compact,delete retention.ms=1000", changelog.ErrPartitions},
 	} {
 		config := map[string]string{}

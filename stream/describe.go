@@ -81,6 +81,8 @@ type storeText struct {
 	Changelog bool              `json:"changelog"`
 	Source    string            `json:"source,omitempty"` // the topic that is the changelog
 	Config    map[string]string `json:"config,omitempty"`
+	Retain    int64             `json:"retainMs,omitempty"`   // of windows, sessions and versions
+	Double    bool              `json:"duplicates,omitempty"` // several rows under one key and start
 }
 
 type globalText struct {
@@ -154,7 +156,7 @@ func fromText(r graph.Reset) string {
 }
 
 func describeStore(s *graph.Store) storeText {
-	d := storeText{Name: s.Name, Kind: string(s.Kind), InMemory: s.InMemory, Changelog: !s.NoChangelog, Config: s.Config}
+	d := storeText{Name: s.Name, Kind: string(s.Kind), InMemory: s.InMemory, Changelog: !s.NoChangelog, Config: s.Config, Retain: s.Retain, Double: s.Duplicates}
 	if s.Source != nil {
 		d.Source = s.Source.Name
 	}
@@ -211,6 +213,12 @@ func (t *topicText) text() string {
 
 func (s storeText) text() string {
 	text := fmt.Sprintf("store %q: %s", s.Name, s.Kind)
+	if s.Double {
+		text += " with duplicates"
+	}
+	if s.Retain > 0 {
+		text += ", retention " + (time.Duration(s.Retain) * time.Millisecond).String()
+	}
 	if s.InMemory {
 		text += ", in memory"
 	}

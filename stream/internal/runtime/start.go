@@ -257,7 +257,18 @@ func (a *App) makeTopics(ctx context.Context) error {
 }
 
 func (a *App) changelogSpec(s *graph.Store) seam.TopicSpec {
-	return changelog.Spec(a.cfg.App, s.Name, a.tasks[s.Sub], a.cfg.Replication, s.Config)
+	return changelog.Spec(a.cfg.App, s.Name, a.tasks[s.Sub], a.cfg.Replication, changelogConfig(s), s.Config)
+}
+
+// cleanupText is what of a topic's configuration decides how long rows live.
+func cleanupText(config map[string]string) string {
+	var s []string
+	for _, k := range []string{"cleanup.policy", "min.compaction.lag.ms", "retention.ms", "retention.bytes"} {
+		if v, ok := config[k]; ok {
+			s = append(s, k+"="+v)
+		}
+	}
+	return strings.Join(s, " and ")
 }
 
 func specNames(specs []seam.TopicSpec) string {
@@ -292,23 +303,25 @@ func (a *App) checkTopics() error {
 		if s.Source != nil { // the topic's partitions are its own
 			spec.Name, spec.Partitions = name, t.Partitions
 		}
-		if changelog.Validate(spec, t) != nil {
-			return expires(name, s.Name, t)
+		if err := changelog.Validate(spec, t); err != nil {
+			return expires(spec, s.Name, err)
 		}
 	}
 	for _, g := range a.graph.Globals {
 		name := g.Topic.FullName(a.cfg.App)
-		if t := a.topics[name]; changelog.Validate(seam.TopicSpec{Name: name, Partitions: t.Partitions}, t) != nil {
-			return expires(name, g.Store, t)
+		t := a.topics[name]
+		spec := seam.TopicSpec{Name: name, Partitions: t.Partitions, Config: map[string]string{"cleanup.policy": "compact"}}
+		if err := changelog.Validate(spec, t); err != nil {
+			return expires(spec, g.Store, err)
 		}
 	}
 	return nil
 }
 
-func expires(topic, store string, t seam.Topic) error {
-	return fault("CHANGELOG", "the cleanup policy of a changelog lets rows expire",
-		fmt.Sprintf("topic %s of store %s, cleanup.policy=%s", topic, store, t.Config["cleanup.policy"]), ErrIncompatible,
-		"set cleanup.policy=compact on the topic")
+func expires(spec seam.TopicSpec, store string, err error) error {
+	return fault("CHANGELOG", "the configuration of a changelog lets rows expire",
+		fmt.Sprintf("topic %s of store %s: %v", spec.Name, store, err), ErrIncompatible,
+		"set "+cleanupText(spec.Config)+" on the topic")
 }
 
 // checkGrowth refuses to go on when an input with state behind it has got more

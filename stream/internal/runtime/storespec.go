@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"github.com/semelstream/semel/changelog"
 	"github.com/semelstream/semel/state"
 	"github.com/semelstream/semel/stream/internal/graph"
 )
@@ -8,6 +9,22 @@ import (
 // minSegment is the shortest segment of a windowed store, in ms: what has
 // expired goes from disk a segment at a time.
 const minSegment = 60_000
+
+// changelogConfig is the configuration of a store's changelog. An input that is
+// a table's changelog is the user's: a compacted one forgets the same versions for
+// whoever reads it as a table.
+func changelogConfig(s *graph.Store) map[string]string {
+	switch {
+	case s.Source != nil:
+	case s.Kind == graph.Window && s.Duplicates:
+		return changelog.ExpiringDuplicates(s.Retain)
+	case s.Kind == graph.Window, s.Kind == graph.Session:
+		return changelog.Expiring(s.Retain)
+	case s.Kind == graph.Versioned:
+		return changelog.Versions(s.Retain)
+	}
+	return nil
+}
 
 // StoreSpec is how a store is laid out on its engine.
 func StoreSpec(s *graph.Store) state.Spec {
