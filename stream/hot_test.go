@@ -78,8 +78,11 @@ func hotCount(b *Builder) {
 		To(NewTopic("out", codec.Bytes, codec.Int64))
 }
 
-func BenchmarkKeyCount(b *testing.B) {
-	h := newHot(b, hotCount)
+func BenchmarkKeyCount(b *testing.B) { benchHot(b, hotCount) }
+
+// benchHot is what a topology with a store costs per record of 100 k keys.
+func benchHot(b *testing.B, define func(*Builder)) {
+	h := newHot(b, define)
 	recs := hotRecords(1<<18, 100_000)
 	for _, r := range recs {
 		h.push(b, r)

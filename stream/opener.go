@@ -105,6 +105,7 @@ const (
 	noTime     = "no time"
 	noTarget   = "no partition"
 	late       = "late"
+	duplicate  = "duplicate"
 	noWindow   = "no window"
 	noLookup   = "no lookup key"
 )
