@@ -25,7 +25,8 @@ type App struct {
 	stop    func()       // ends Run
 	exit    Exit
 	started bool
-	state   State         // before and after rt
+	state   State // before and after rt
+	paused  bool
 	ended   chan struct{} // closed when Run has returned
 }
 
@@ -129,6 +130,9 @@ func (a *App) run(ctx context.Context) error {
 	rt := a.topology.runtime(runtime.Env{Env: env, Stores: stores}, a.cfg, instance, a.leaves)
 	a.mu.Lock()
 	a.rt = rt
+	if a.paused {
+		rt.Pause()
+	}
 	a.mu.Unlock()
 	return rt.Run(ctx)
 }
@@ -188,6 +192,63 @@ func (a *App) State() State {
 		return State(a.rt.State())
 	}
 	return a.state
+}
+
+// Pause stops processing and timers after a commit, which it does not wait for:
+// State is [Paused] then. The instance keeps its tasks, takes new ones, restores
+// them and goes on reading global tables. Paused before [App.Run] it processes
+// nothing until Resume. Other instances go on.
+func (a *App) Pause() { a.setPaused(true) }
+
+// Resume undoes Pause. A timer of the wall clock that came due meanwhile fires
+// once.
+func (a *App) Resume() { a.setPaused(false) }
+
+func (a *App) setPaused(paused bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.paused = paused
+	switch {
+	case a.rt == nil:
+	case paused:
+		a.rt.Pause()
+	default:
+		a.rt.Resume()
+	}
+}
+
+// Tasks are the tasks on this instance, in order; none before and after
+// [App.Run].
+func (a *App) Tasks() []TaskInfo {
+	rt := a.runtime()
+	if rt == nil {
+		return nil
+	}
+	var out []TaskInfo
+	for _, t := range rt.Tasks() {
+		info := TaskInfo{Task: t.ID.String(), Restoring: t.Restoring}
+		if t.StreamTime != runtime.NoTime {
+			info.StreamTime = timeOf(t.StreamTime)
+		}
+		if t.Lag != nil {
+			info.Lag = map[string]int64{}
+		}
+		for tp, n := range t.Lag {
+			info.Lag[tp.String()] = n
+		}
+		out = append(out, info)
+	}
+	return out
+}
+
+// A TaskInfo is a task as [App.Tasks] saw it.
+type TaskInfo struct {
+	Task       string    // sub-topology and partition, as "1_7"
+	Restoring  bool      // its state is not there yet; it has no time and no lag then
+	StreamTime time.Time // the largest record time that it has met, zero before the first record
+	// Lag is how many records it is behind, by input as "topic/partition", as
+	// far as is known from what was fetched: a paused task learns of no new ones.
+	Lag map[string]int64
 }
 
 // publicError makes the runtime's failures the user's.

@@ -57,6 +57,7 @@ const (
 	Starting  State = "starting"  // not in the group yet
 	Restoring State = "restoring" // some task has no state yet
 	Running   State = "running"
+	Paused    State = "paused"  // by Pause, with nothing in hand; tasks that are restored count as Restoring
 	Stopped   State = "stopped" // by Close or the end of the context
 	Failed    State = "failed"  // Run returned an error
 )

@@ -401,6 +401,7 @@ func (l *live) viewed(define func(*stream.Builder), cfg stream.Config, store str
 	l.ok(err)
 	app, err := stream.New(topology, cfg)
 	l.ok(err)
+	a.app = app
 	ctx, end := context.WithCancel(context.Background())
 	a.end = end
 	go func() {

@@ -125,6 +125,7 @@ type liveApp struct {
 	end  context.CancelFunc
 	done chan struct{}
 	err  error
+	app  *stream.App // if it was started by viewed
 }
 
 // run starts define; change changes its configuration.

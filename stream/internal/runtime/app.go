@@ -23,6 +23,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -46,6 +47,7 @@ type App struct {
 	group     seam.Group
 	workers   []*worker
 	preparers []*preparer
+	paused    atomic.Bool
 
 	mu      sync.Mutex            // guards what follows; never held across a call into a seam
 	topics  map[string]seam.Topic // every topic known, as found or made; no partitions: known to be missing
@@ -55,6 +57,7 @@ type App struct {
 	globals *follower               // nil without global tables; set once
 	dropped map[string]int          // records left out, by reason
 	open    map[seam.Task]*state.DB // of the tasks that run
+	active  map[seam.Task]*task     // those
 }
 
 // A dropKey is an operator and why it left records out.
@@ -69,7 +72,7 @@ func New(env Env, prog Program, cfg Config) *App {
 	cfg.defaults()
 	return &App{
 		env: env, cfg: cfg, prog: prog, graph: prog.Graph(), log: env.Log, signal: env.Signal(),
-		state: Starting, dropped: map[string]int{}, open: map[seam.Task]*state.DB{},
+		state: Starting, dropped: map[string]int{}, open: map[seam.Task]*state.DB{}, active: map[seam.Task]*task{},
 	}
 }
 
@@ -121,10 +124,13 @@ func (a *App) Run(ctx context.Context) error {
 // as they end.
 func (a *App) startWorkers(ctx context.Context) *running {
 	r := &running{}
+	var workers []*worker
 	for i := range a.cfg.Workers {
-		w := newWorker(a, i)
-		a.workers = append(a.workers, w)
+		workers = append(workers, newWorker(a, i))
 	}
+	a.mu.Lock()
+	a.workers = workers // from here on it may be paused
+	a.mu.Unlock()
 	for i := range min(a.cfg.Workers, 4) {
 		a.preparers = append(a.preparers, &preparer{app: a, id: i, signal: a.env.Signal()})
 	}

@@ -116,6 +116,7 @@ const (
 	Starting  State = "starting"
 	Restoring State = "restoring"
 	Running   State = "running"
+	Paused    State = "paused"
 	Stopped   State = "stopped"
 	Failed    State = "failed"
 )

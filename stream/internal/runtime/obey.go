@@ -33,8 +33,8 @@ func (w *worker) putBack(orders []*order) {
 
 func (w *worker) meet(ctx context.Context, o *order) error {
 	switch o.kind {
-	case orderAssign:
-		return nil // openMissing follows
+	case orderAssign, orderPause:
+		return nil // openMissing, or rest, follows
 	case orderRevoke:
 		return w.revoke(ctx, o)
 	case orderPrepared:

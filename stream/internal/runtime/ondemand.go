@@ -29,6 +29,7 @@ func (a *App) Stores(name string) map[seam.Task]*state.DB {
 func (a *App) opened(t *task) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.active[t.id] = t
 	if t.db != nil {
 		a.open[t.id] = t.db
 	}
@@ -37,5 +38,6 @@ func (a *App) opened(t *task) {
 func (a *App) closed(t *task) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	delete(a.active, t.id)
 	delete(a.open, t.id)
 }

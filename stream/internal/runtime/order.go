@@ -28,6 +28,7 @@ const (
 	orderWritten                   // committed rows are on disk, or failed
 	orderCommit                    // commit what is in hand
 	orderStop                      // commit and end
+	orderPause                     // look whether the app is paused
 )
 
 // post puts an order into the worker's inbox and wakes it. Any goroutine may

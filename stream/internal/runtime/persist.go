@@ -24,6 +24,7 @@ type writeBack struct {
 func (w *worker) persistDue() {
 	now := w.app.env.Clock.Now()
 	for _, t := range w.order {
+		t.note()
 		if t.db == nil || t.write != nil {
 			continue
 		}

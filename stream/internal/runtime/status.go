@@ -34,6 +34,8 @@ func (a *App) updateState() {
 	switch {
 	case running < wanted:
 		a.setState(Restoring)
+	case a.resting():
+		a.setState(Paused)
 	default:
 		a.setState(Running)
 	}

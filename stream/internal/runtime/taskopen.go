@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -27,6 +28,7 @@ type task struct {
 	stores []*taskStore
 	job    *prepareJob // while offsets and stores are being prepared
 
+	seen    seen
 	corrupt error // found in its stores, which are not used again then
 
 	touched   bool            // since the last commit: positions, state or times have changed
@@ -100,6 +102,7 @@ func (w *worker) newTask(ctx context.Context, id seam.Task) (*task, error) {
 			t.inputs = append(t.inputs, &input{index: i, tp: seam.TP{Topic: name, Partition: id.Partition}, topic: topic, time: -1})
 		}
 	}
+	t.seen.lags = make([]atomic.Int64, len(t.inputs))
 	for _, s := range sub.Stores {
 		ts := &taskStore{spec: s, part: db.Part(s.Name)}
 		if !s.NoChangelog {
@@ -159,6 +162,7 @@ func (w *worker) activate(ctx context.Context, t *task, p *prepareJob) error {
 	w.order = append(w.order, t)
 	slices.SortFunc(w.order, func(a, b *task) int { return a.id.Compare(b.id) })
 	w.running.Store(int32(len(w.order)))
+	t.note()
 	w.app.opened(t)
 	w.app.env.Stops.At("active")
 	w.log.Info("task runs", zap.Stringer("task", t.id))

@@ -41,6 +41,7 @@ type worker struct {
 	dead   bool     // the goroutine has ended
 
 	running atomic.Int32 // tasks at work, for the state
+	resting atomic.Bool  // paused, with nothing in hand
 
 	// Owned by the worker's goroutine.
 	tasks    map[seam.Task]*task
@@ -181,6 +182,10 @@ func (w *worker) step(ctx context.Context) (done bool, err error) {
 		w.app.finished(w.stopping)
 		return true, nil
 	}
+	if w.app.paused.Load() {
+		return false, w.rest(ctx)
+	}
+	w.wakeUp()
 	ready := w.ready()
 	if err := w.fetch(ctx, ready); err != nil {
 		return false, err
