@@ -133,8 +133,8 @@ type Row struct {
 }
 
 // Rows are the rows of a store of texts or numbers by text; false if there is
-// no such store.
-func (p *Replay) Rows(store string) (rows []Row, ok bool) {
+// no such store. Of a store of versions it is the newest of each of the keys.
+func (p *Replay) Rows(store string, keys []string) (rows []Row, ok bool) {
 	p.r.t.Helper()
 	if rows, ok := p.r.globalRows(store); ok {
 		return rows, true
@@ -143,9 +143,9 @@ func (p *Replay) Rows(store string) (rows []Row, ok bool) {
 		if task.db.Part(store) == nil {
 			continue
 		}
-		texts, err := rowsOf(task.db, p.kind(store), store, codec.String)
+		texts, err := rowsOf(task.db, p.declared(store), codec.String, keys)
 		if err != nil {
-			texts, err = rowsOf(task.db, p.kind(store), store, codec.Int64)
+			texts, err = rowsOf(task.db, p.declared(store), codec.Int64, keys)
 		}
 		p.r.must(err)
 		rows, ok = append(rows, texts...), true
@@ -156,18 +156,33 @@ func (p *Replay) Rows(store string) (rows []Row, ok bool) {
 	return rows, ok
 }
 
-func (p *Replay) kind(store string) graph.StoreKind {
+func (p *Replay) declared(store string) *graph.Store {
 	for _, s := range p.r.top.graph.Stores {
 		if s.Name == store {
-			return s.Kind
+			return s
 		}
 	}
-	return ""
+	return nil
 }
 
 // rowsOf reads a store whose values value knows.
-func rowsOf[V any](db *state.DB, kind graph.StoreKind, store string, value codec.Codec[V]) (rows []Row, err error) {
-	switch kind {
+func rowsOf[V any](db *state.DB, declared *graph.Store, value codec.Codec[V], keys []string) (rows []Row, err error) {
+	store := declared.Name
+	switch declared.Kind {
+	case graph.Versioned:
+		s, err := state.OpenVersioned(db, store, codec.String, value, declared.Retain)
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range keys {
+			v, from, ok, err := s.Get(key)
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				rows = append(rows, Row{Key: key, Value: fmt.Sprint(v), Ms: from})
+			}
+		}
 	case graph.Window:
 		s, err := state.OpenWindow(db, store, codec.String, value)
 		if err != nil {

@@ -131,7 +131,7 @@ func (v visible) deletes(ks []*kgo.Record) []*kgo.Record {
 func compareStores(t *testing.T, replay *stream.Replay, tr trace) {
 	t.Helper()
 	for name, rows := range tr.Stores {
-		kept, ok := replay.Rows(name)
+		kept, ok := replay.Rows(name, tr.keys())
 		if !ok {
 			t.Errorf("there is no store %q", name)
 			continue
@@ -156,6 +156,19 @@ func compareStores(t *testing.T, replay *stream.Replay, tr trace) {
 			t.Errorf("store %q:\n got %q\nwant %q", name, got, want)
 		}
 	}
+}
+
+// keys are all keys that go in.
+func (tr *trace) keys() (keys []string) {
+	for _, s := range tr.Steps {
+		if s.In == nil {
+			continue
+		}
+		if key, ok := s.In.Key.(string); ok && !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 // rowKey is the key of a row as that of a trace is printed.
