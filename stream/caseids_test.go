@@ -14,6 +14,8 @@ import (
 // bytes and stores is tested. Those that are not listed here have their id in
 // the test's name.
 var caseTests = map[string]string{
+	"WIN-07 a sliding window near zero":     "TestSlidingRulesGiveWhatTheDefinitionGives",
+	"WIN-08 sliding at equal times":         "TestSlidingRulesGiveWhatTheDefinitionGives",
 	"JOI-11 the same hash for the same key": "TestMurmur2IsKafkas",
 	"JOI-12 partition counts that differ":   "TestJoinedTopicsWithDifferentPartitionCountsAreAnErrorWithBothCounts",
 	"TAB-08 stores that no longer fit":      "TestStoresOfAnotherTopologyInTheStateDirectoryAreAnErrorWhereTheirsWouldBeMissing",
@@ -36,6 +38,7 @@ var caseTests = map[string]string{
 	"RST-08 uncommitted rows on disk":       "TestPersistWhileATransactionIsOpenStoresWhatWasCommitted",
 	"RST-11 what is damaged":                "TestCorruptionFoundAtARecordMovesTheStateAsideAndGoesOn",
 	"RST-13 a changelog that was made anew": "TestAChangelogThatWasMadeAnewUnderStateIsAnError",
+	"RST-15 windows that have expired":      "TestExpiredWindowsAreGone",
 	"RST-16 settings of changelogs":         "TestAChangelogThatExistsIsValidated",
 	"PAY-01 a crash debits once":            "TestMoneyIsNeitherMadeNorLostWhereverItCrashes",
 	"PAY-02 a payment sent twice":           "TestPaymentThatWasSentTwiceIsDoneOnce",
@@ -46,8 +49,7 @@ var casesWithoutTest = map[string]string{
 	"STA-03": "the state directory has no cleaner that could race",
 	"STA-07": "positions are in the stores' own engine: there is no file of checkpoints",
 	"STA-11": "what a directory that vanishes does is left to the disk's errors",
-	"DED-01": "no operator for duplicates yet", "DED-02": "as DED-01", "DED-03": "as DED-01",
-	"DED-04": "as DED-01", "DED-06": "as DED-01", "DED-07": "as DED-01",
+	"DED-07": "one id with two contents is a duplicate like any other: what to compare is for a processor to say",
 }
 
 var testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(`)

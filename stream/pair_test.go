@@ -125,13 +125,12 @@ func (p *pair) String() string {
 }
 
 // quiet says that every task runs in an instance, and all wait for input; or
-// that an instance has died. One without tasks is starting as long as it has
-// none.
+// that an instance has died. One without tasks is not said to run.
 func (p *pair) quiet() bool {
 	n := 0
 	for _, proc := range p.procs {
 		if app := p.apps[proc]; proc.Alive() && app != nil {
-			if app.State() == runtime.Restoring {
+			if len(p.tasks[proc]) > 0 && app.State() != runtime.Running {
 				return false
 			}
 			n += len(p.tasks[proc])
