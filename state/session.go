@@ -83,6 +83,9 @@ func (s *Session[K, V]) Delete(key K, start, end int64, time int64) error {
 // again after opening.
 func (s *Session[K, V]) Expire(before int64) { s.o.expire(before) }
 
+// Expired is the bound that Expire has set, 0 if there is none.
+func (s *Session[K, V]) Expired() int64 { return s.o.gone.now }
+
 // SessionChanged is a row that the open transaction changed: as it was before
 // the transaction, and as it is.
 type SessionChanged[K, V any] struct {

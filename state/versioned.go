@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"time"
 
 	"github.com/semelstream/semel/codec"
 )
@@ -79,11 +80,11 @@ func (s *Versioned[K, V]) Time() int64 { return s.o.clock.now }
 func (s *Versioned[K, V]) SetTime(ms int64) { s.o.clock.set(ms, s.o.d.gen) }
 
 // bound is the earliest time that can be read and written at.
-func (s *Versioned[K, V]) bound(time int64) int64 {
-	if time < noTime+s.history {
+func (s *Versioned[K, V]) bound(now int64) int64 {
+	if now < noTime+s.history {
 		return noTime
 	}
-	return time - s.history
+	return now - s.history
 }
 
 // Put makes v the value of key from at on, until to: when the next version
@@ -122,7 +123,7 @@ func (s *Versioned[K, V]) put(key K, v version[V]) (to int64, ok bool, err error
 	return h.to(i), true, nil
 }
 
-func (s *Versioned[K, V]) find(key K) (ref Ref, h history[V], time int64, ok bool, err error) {
+func (s *Versioned[K, V]) find(key K) (ref Ref, h history[V], at int64, ok bool, err error) {
 	if s.kbuf, err = s.encode(s.kbuf[:0], key); err != nil {
 		return ref, nil, 0, false, err
 	}
@@ -181,6 +182,30 @@ func (h history[V]) each(from, to, bound int64, failed error, yield func(Version
 			return
 		}
 	}
+}
+
+// All are the newest versions of all keys but of those that are deleted, in
+// order of encoded keys. A row's time is when its version began.
+func (s *Versioned[K, V]) All() Rows[K, V] {
+	return func(yield func(Entry[K, V], error) bool) {
+		for h, err := range walk(s.o, route{}, nil, s.row) {
+			v, from, ok, err := h.Value.newest(err)
+			if err != nil {
+				yield(Entry[K, V]{}, err)
+				return
+			}
+			if ok && !yield(Entry[K, V]{Key: h.Key, Value: v, Time: time.UnixMilli(from)}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// row is what the merge stands on, typed.
+func (s *Versioned[K, V]) row(m *merge[history[V]]) (row Entry[K, history[V]], err error) {
+	row.Key, err = s.decode(m.key)
+	row.Value = m.v
+	return row, err
 }
 
 // emit gives the versions that the open transaction wrote to the changelog, in

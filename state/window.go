@@ -124,6 +124,9 @@ func (s *Window[K, V]) Add(key K, start int64, v V, time int64) error {
 // again after opening.
 func (s *Window[K, V]) Expire(before int64) { s.o.expire(before) }
 
+// Expired is the bound that Expire has set, 0 if there is none.
+func (s *Window[K, V]) Expired() int64 { return s.o.gone.now }
+
 // WindowChanged is a row that the open transaction changed: as it was before
 // the transaction, and as it is.
 type WindowChanged[K, V any] struct {

@@ -107,5 +107,6 @@ const (
 	late       = "late"
 	duplicate  = "duplicate"
 	noWindow   = "no window"
+	expired    = "expired"
 	noLookup   = "no lookup key"
 )

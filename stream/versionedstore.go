@@ -1,0 +1,119 @@
+package stream
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"time"
+
+	"github.com/semelstream/semel/codec"
+	"github.com/semelstream/semel/state"
+	"github.com/semelstream/semel/stream/internal/graph"
+)
+
+// A VersionedStore is a declared store of versions; see [Store].
+type VersionedStore[K, V any] struct{ kept *versionsKept[K, V] }
+
+// versionsKept is a declared store of versions with its types.
+type versionsKept[K, V any] struct {
+	store *graph.Store
+	id    int // of the shared opening
+	key   codec.Codec[K]
+	value codec.Codec[V]
+}
+
+// VersionedStore declares a store that remembers the versions of a key's
+// value for history of stream time: until a version is put that begins that
+// much later.
+func (b *Builder) VersionedStore[K, V any](name string, key codec.Codec[K], value codec.Codec[V], history time.Duration, opts ...StoreOption) VersionedStore[K, V] {
+	checkStore(b, "VersionedStore", name, key, value, history)
+	id := -1 - len(b.graph.Stores) // no node has it
+	s := &versionsKept[K, V]{b.addStore(nil, name, graph.Versioned, settingsOf(opts)), id, key, value}
+	s.store.Retain = history.Milliseconds()
+	return VersionedStore[K, V]{s}
+}
+
+// In opens the store for one call.
+func (s VersionedStore[K, V]) In(c Scope) state.Versions[K, V] {
+	return used[*versionedStore[K, V]](c, s.kept, "store", s.kept.store.Name)
+}
+
+func (s VersionedStore[K, V]) usedBy(b *Builder, node *graph.Node) { useStore(b, node, s.kept.store) }
+
+func (s VersionedStore[K, V]) bind(t *Task) (binding, error) {
+	k := s.kept
+	rows, err := share(t.o, &graph.Node{ID: k.id}, func() (*state.Versioned[K, V], error) {
+		rows, err := state.OpenVersioned(t.o.task.DB(), k.store.Name, k.key, k.value, k.store.Retain)
+		if err != nil {
+			return nil, fmt.Errorf("opening store %q: %w", k.store.Name, err)
+		}
+		t.o.keepTime(k.store.Name+".time of versions", rows.Time, rows.SetTime)
+		return rows, nil
+	})
+	return binding{k, &versionedStore[K, V]{t, k.store, rows}}, err
+}
+
+// A versionedStore is a store as processors read and write it.
+type versionedStore[K, V any] struct {
+	t    *Task
+	kept *graph.Store
+	s    *state.Versioned[K, V]
+}
+
+func (s *versionedStore[K, V]) Put(key K, t time.Time, value V) (to time.Time, ok bool, err error) {
+	return s.put(t, func(at int64) (int64, bool, error) { return s.s.Put(key, at, value) })
+}
+
+func (s *versionedStore[K, V]) Delete(key K, t time.Time) (to time.Time, ok bool, err error) {
+	return s.put(t, func(at int64) (int64, bool, error) { return s.s.Delete(key, at) })
+}
+
+func (s *versionedStore[K, V]) put(t time.Time, put func(at int64) (int64, bool, error)) (to time.Time, ok bool, err error) {
+	at, err := s.t.windowTime(s.kept, t)
+	if err != nil {
+		return to, false, err
+	}
+	ms, ok, err := put(at)
+	if err == nil && !ok {
+		s.t.o.drop(s.t.node, expired)
+	}
+	return until(ms), ok, s.t.judgeRows(err)
+}
+
+// until is the end of a version, zero for the newest.
+func until(ms int64) time.Time {
+	if ms == math.MaxInt64 {
+		return time.Time{}
+	}
+	return timeOf(ms)
+}
+
+func (s *versionedStore[K, V]) Get(key K) (v state.Version[V], ok bool, err error) {
+	value, from, ok, err := s.s.Get(key)
+	if !ok {
+		return v, false, s.t.judgeRows(err)
+	}
+	return state.Version[V]{Value: value, From: timeOf(from)}, true, nil
+}
+
+func (s *versionedStore[K, V]) GetAsOf(key K, t time.Time) (v state.Version[V], ok bool, err error) {
+	value, from, to, ok, err := s.s.GetAsOf(key, t.UnixMilli())
+	if !ok {
+		return v, false, s.t.judgeRows(err)
+	}
+	return state.Version[V]{Value: value, From: timeOf(from), To: until(to)}, true, nil
+}
+
+func (s *versionedStore[K, V]) History(key K, from, to time.Time) iter.Seq2[state.Version[V], error] {
+	return func(yield func(state.Version[V], error) bool) {
+		for v, err := range s.s.History(key, from.UnixMilli(), to.UnixMilli()) {
+			if err != nil {
+				yield(state.Version[V]{}, s.t.judgeRows(err))
+				return
+			}
+			if !yield(state.Version[V]{Value: v.Value, From: timeOf(v.From), To: until(v.To)}, nil) {
+				return
+			}
+		}
+	}
+}
