@@ -27,9 +27,14 @@ var (
 	// versions, earlier than its store forgets them, so that a restored store
 	// would have fewer than the one that was lost.
 	ErrExpires = errors.New("its rows would expire")
+	// ErrTimes is a changelog in which the broker writes times of its own over
+	// those of the rows.
+	ErrTimes = errors.New("its rows would lose their times")
 )
 
 const (
+	timestampType  = "message.timestamp.type"
+	createTime     = "CreateTime"
 	cleanupPolicy  = "cleanup.policy"
 	retentionMs    = "retention.ms"
 	retentionBytes = "retention.bytes"
@@ -55,7 +60,7 @@ func Name(app, store string) string { return app + "-" + store + "-changelog" }
 // and instead of them, the later ones first: what the kind of store needs, as
 // of [Expiring], [ExpiringDuplicates] and [Versions], then the user's.
 func Spec(app, store string, partitions int32, replication int16, config ...map[string]string) TopicSpec {
-	c := map[string]string{cleanupPolicy: compacts, "message.timestamp.type": "CreateTime"}
+	c := map[string]string{cleanupPolicy: compacts, timestampType: createTime}
 	for _, more := range config {
 		maps.Copy(c, more)
 	}
@@ -65,23 +70,31 @@ func Spec(app, store string, partitions int32, replication int16, config ...map[
 // Expiring is the configuration for stores whose rows expire after retain ms:
 // windows and sessions.
 func Expiring(retain int64) map[string]string {
-	return map[string]string{cleanupPolicy: compacts + "," + deletes, retentionMs: strconv.FormatInt(retain+MoreRetention, 10)}
+	return map[string]string{cleanupPolicy: compacts + "," + deletes, retentionMs: longer(retain, forever)}
 }
 
 // ExpiringDuplicates is that for stores in which no key comes twice: there is
 // nothing to compact.
 func ExpiringDuplicates(retain int64) map[string]string {
-	return map[string]string{cleanupPolicy: deletes, retentionMs: strconv.FormatInt(retain+MoreRetention, 10)}
+	return map[string]string{cleanupPolicy: deletes, retentionMs: longer(retain, forever)}
 }
 
 // Versions is the configuration for stores that remember the versions of the
 // last history ms: compaction, which leaves one of a key, has to wait.
 func Versions(history int64) map[string]string {
-	return map[string]string{compactionLag: strconv.FormatInt(history+MoreRetention, 10)}
+	return map[string]string{compactionLag: longer(history, strconv.FormatInt(math.MaxInt64, 10))}
+}
+
+// longer is ms and MoreRetention, or endless if that is too long for a number.
+func longer(ms int64, endless string) string {
+	if ms > math.MaxInt64-MoreRetention {
+		return endless
+	}
+	return strconv.FormatInt(ms+MoreRetention, 10)
 }
 
 // Validate says whether the topic that exists can be what spec asks for. The
-// error wraps [ErrPartitions] or [ErrExpires]. A topic may delete rows by age if
+// error wraps [ErrPartitions], [ErrExpires] or [ErrTimes]. A topic may delete rows by age if
 // spec does so too, and not earlier; one that deletes, but never, is right for
 // every store. One that compacts does not do so earlier than spec. A setting
 // that the broker did not tell counts as its default, an unknown policy as
@@ -89,6 +102,9 @@ func Versions(history int64) map[string]string {
 func Validate(spec TopicSpec, t Topic) error {
 	if t.Partitions != spec.Partitions {
 		return fmt.Errorf("%s has %d, needed are %d: %w", spec.Name, t.Partitions, spec.Partitions, ErrPartitions)
+	}
+	if is := t.Config[timestampType]; is != "" && spec.Config[timestampType] == createTime && is != createTime {
+		return fmt.Errorf("%s has %s=%s, needed is %s=%s: %w", spec.Name, timestampType, is, timestampType, createTime, ErrTimes)
 	}
 	for _, key := range tooEarly(spec.Config, t.Config) {
 		return fmt.Errorf("%s has %s=%s, %s=%s, needed are %s=%s, %s=%s: %w", spec.Name,

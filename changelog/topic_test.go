@@ -3,6 +3,7 @@ package changelog_test
 import (
 	"errors"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -29,6 +30,7 @@ func TestEachKindOfStoreHasItsChangelog(t *testing.T) {
 	}{
 		{changelog.Expiring(30_000), "cleanup.policy=compact,delete message.timestamp.type=CreateTime retention.ms=86430000"},
 		{changelog.ExpiringDuplicates(60_000), "cleanup.policy=delete message.timestamp.type=CreateTime retention.ms=86460000"},
+		{changelog.Expiring(math.MaxInt64), "cleanup.policy=compact,delete message.timestamp.type=CreateTime retention.ms=-1"},
 		{changelog.Versions(60_000), "cleanup.policy=compact message.timestamp.type=CreateTime min.compaction.lag.ms=86460000"},
 	} {
 		var got []string
@@ -58,6 +60,8 @@ func TestAChangelogThatExistsIsValidated(t *testing.T) {
 		{plain, 2, "cleanup.policy=compact", nil},
 		{plain, 2, "cleanup.policy=compact retention.ms=604800000", nil}, // of no account
 		{plain, 2, "", nil}, // the broker did not tell
+		{plain, 2, "cleanup.policy=compact message.timestamp.type=CreateTime", nil},
+		{plain, 2, "cleanup.policy=compact message.timestamp.type=LogAppendTime", changelog.ErrTimes},
 		{plain, 1, "cleanup.policy=compact", changelog.ErrPartitions},
 		{plain, 3, "cleanup.policy=compact", changelog.ErrPartitions},
 		{plain, 2, "cleanup.policy=delete retention.ms=604800000", changelog.ErrExpires},

@@ -33,6 +33,12 @@ var mistakes = []struct {
 		b.Store("lonely", codec.String, codec.String)
 		b.Stream(texts).To(out)
 	}},
+	{"windows that are not kept", func(b *Builder) {
+		useAll(b, b.WindowStore("w", codec.String, codec.String, time.Minute, time.Second))
+		useAll(b, b.WindowStore("v", codec.String, codec.String, 0, time.Second))
+		useAll(b, b.SessionStore("s", codec.String, codec.String, 0))
+		useAll(b, b.VersionedStore[string, string]("n", nil, nil, time.Second))
+	}},
 	{"an unused output", func(b *Builder) {
 		b.Output[string, string]("side").Stream().To(out)
 		b.Stream(texts).To(out2)
@@ -231,4 +237,9 @@ func TestBuilderCodecIsUsedWhereNoneIsInherited(t *testing.T) {
 	}
 	send(r, texts, rec("a", "abcd", 1))
 	expect(r, out, "a=4@1")
+}
+
+// useAll makes a processor that uses a store.
+func useAll(b *Builder, h Handle) {
+	b.Stream(texts).ProcessValues(func(*ValueContext[string], Record[string, string]) error { return nil }, Uses(h)).To(out)
 }

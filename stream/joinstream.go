@@ -154,7 +154,7 @@ func declareJoin[K, V, V2 any](b *Builder, node *graph.Node, shape joinShape, st
 // keepSide declares the store of one side.
 func keepSide[K, V any](b *Builder, node *graph.Node, name string, set settings, span joinSpan, key codec.Codec[K], value codec.Codec[V]) *joinStore[K, V] {
 	s := b.addStore(node, name, graph.Window, set)
-	s.Retain, s.ByKey, s.Duplicates = span.retain(), true, true
+	s.Retain, s.ByKey, s.Duplicates, s.NeverEarly = span.retain(), true, true, true
 	return &joinStore[K, V]{name, key, codecFor(b, node, ofType[V](set.valueCodec), value)}
 }
 
@@ -164,5 +164,6 @@ func (s *joinStore[K, V]) open(o *opener) (*state.Window[K, V], error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening store %q: %w", s.name, err)
 	}
+	keepExpiry(o, s.name, w) // for the restore, which comes before the operator
 	return w, nil
 }

@@ -2,11 +2,15 @@ package stream_test
 
 import (
 	"maps"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/semelstream/semel/codec"
 	"github.com/semelstream/semel/internal/seam"
+	"github.com/semelstream/semel/state"
 	"github.com/semelstream/semel/stream"
+	"github.com/semelstream/semel/stream/internal/runtime"
 )
 
 // totals adds up the rows of a table, whose changelog is its input: a row that
@@ -47,5 +51,56 @@ func TestAStoreBeforeTheStartOfItsChangelogIsEmptiedAndTheLogSaysWhy(t *testing.
 	}
 	if !f.logs.has("is before the changelog's start") {
 		t.Error("the log does not say why")
+	}
+}
+
+// A changelog of windows holds many that have expired. None of them is read when
+// a store begins empty, and all that are kept are there.
+func TestRST15NoExpiredWindowIsRestored(t *testing.T) {
+	f := newFailing(t).topics(1, "in", "sums")
+	var last runtime.Restore
+	f.cfg.Hooks.Restore = func(r runtime.Restore) { last = r }
+	f.start(func(b *stream.Builder) {
+		b.Stream(failIn).GroupByKey().
+			Windowed(stream.Tumbling(10*time.Millisecond, 0)).
+			Count("counts", stream.Retain(100*time.Millisecond)).
+			ToStream(func(w stream.Windowed[string]) string { return w.Key }).To(failSums)
+	})
+	add := func(ms int64) {
+		v, _ := codec.Int64.Append(nil, 1)
+		if _, err := f.w.Produce(seam.TP{Topic: "in"}, []byte("k"), v, time.UnixMilli(ms)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for ms := int64(0); ms <= 1000; ms += 10 {
+		add(ms)
+	}
+	f.processed()
+	f.w.Kill(f.p)
+	f.p.Disk().Wipe()
+	f.restart()
+	add(1005)
+	f.processed()
+	if last.Store != "counts" || !last.Done || last.Records != 10 {
+		t.Errorf("the restore was %+v, want 10 records", last)
+	}
+	var got []int64
+	for _, db := range f.app.Stores("counts") {
+		v, err := state.WindowViewOf[string, int64](db, "counts")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for row, err := range v.All() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := row.Start + row.Value/2*5; row.Time != want { // the last one has two records
+				t.Errorf("the window at %d has time %d, want %d", row.Start, row.Time, want)
+			}
+			got = append(got, row.Start)
+		}
+	}
+	if want := []int64{910, 920, 930, 940, 950, 960, 970, 980, 990, 1000}; !slices.Equal(got, want) {
+		t.Errorf("windows %v, want %v", got, want)
 	}
 }

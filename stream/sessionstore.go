@@ -48,9 +48,7 @@ func (s SessionStore[K, V]) bind(t *Task) (binding, error) {
 	if err != nil {
 		return binding{}, fmt.Errorf("opening store %q: %w", k.store.Name, err)
 	}
-	if err := keepExpiry(t.o, k.store, k.id, rows); err != nil {
-		return binding{}, err
-	}
+	keepExpiry(t.o, k.store.Name, rows)
 	return binding{k, &sessionStore[K, V]{t, k.store, rows, rows}}, nil
 }
 

@@ -28,6 +28,7 @@ func aggregateSliding[K, V, A any](g WindowedGroup[K, V], kind, store string, op
 		b.problem(node, "%s", w.wrong)
 	}
 	kept := keepWindows(b, node, store, set, retained(b, node, set, 2*rules.apart+rules.grace), s.n.key, value)
+	kept.store.NeverEarly = true // a result has the time of a record in its window
 	kept.store.ByKey = true
 	finals := &followFinalsOf[K, A]{node: node, store: kept.store, key: kept.key, value: kept.value}
 	n := newWindowedTable(b, node, kept, keyOf(&w, kept.key))

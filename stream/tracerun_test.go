@@ -98,6 +98,7 @@ func counted(drops []stream.Drop) (n int) {
 		switch {
 		case d.Reason == "tombstone" && slices.ContainsFunc(functions, func(f string) bool { return strings.HasPrefix(d.Kind, f) }):
 		case d.Reason == "no key" && d.Kind == "sink":
+		case d.Reason == "expired": // it counts what lies a whole segment back
 		case d.Reason == "late" && strings.HasSuffix(d.Kind, "join-stream"): // it joins what is late
 		default:
 			n++

@@ -75,7 +75,7 @@ func (s *versionedStore[K, V]) put(t time.Time, put func(at int64) (int64, bool,
 	}
 	ms, ok, err := put(at)
 	if err == nil && !ok {
-		s.t.o.drop(s.t.node, expired)
+		s.t.o.drop(s.t.node, late)
 	}
 	return until(ms), ok, s.t.judgeRows(err)
 }

@@ -30,6 +30,7 @@ func aggregateWindows[K, V, A any](g WindowedGroup[K, V], kind, store string, op
 	node := b.add(kind, set, s.n.node)
 	b.needFunc(node, isNil)
 	kept := keepWindows(b, node, store, set, retention(b, node, w, set), s.n.key, value)
+	kept.store.NeverEarly = true // a result has the time of a record in its window
 	n := newWindowedTable(b, node, kept, keyOf(&w, kept.key))
 	finals := &windowFinalsOf[K, A]{node: node, kept: kept, w: w}
 	if w.kind != unlimited {

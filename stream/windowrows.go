@@ -37,6 +37,9 @@ func (s *keptWindows[K, V]) open(o *opener) (*state.Window[K, V], error) {
 		if err != nil {
 			return nil, fmt.Errorf("opening store %q: %w", s.store.Name, err)
 		}
+		if s.store.NeverEarly { // for the restore, which comes before the operator
+			keepExpiry(o, s.store.Name, w)
+		}
 		return w, nil
 	})
 }

@@ -3,11 +3,13 @@ package stream
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/semelstream/semel/codec"
 	"github.com/semelstream/semel/state"
 	"github.com/semelstream/semel/stream/internal/graph"
+	"github.com/semelstream/semel/stream/internal/runtime"
 )
 
 // A WindowStore is a declared store of values by key and time; see [Store].
@@ -57,9 +59,7 @@ func (s WindowStore[K, V]) bind(t *Task) (binding, error) {
 	if err != nil {
 		return binding{}, err
 	}
-	if err := keepExpiry(t.o, s.kept.store, s.kept.id, w); err != nil {
-		return binding{}, err
-	}
+	keepExpiry(t.o, s.kept.store.Name, w)
 	return binding{s.kept, &windowStore[K, V]{t, s.kept.store, w, w}}, nil
 }
 
@@ -70,18 +70,13 @@ type expiring interface {
 }
 
 // keepExpiry makes the bound of what has expired in a store survive, once for
-// all processors that use it.
-func keepExpiry(o *opener, s *graph.Store, id int, e expiring) error {
-	_, err := share(o, &graph.Node{ID: storeTimes + id}, func() (bool, error) {
-		o.keepTime(s.Name+".expired", e.Expired, e.Expire)
-		return true, nil
-	})
-	return err
+// all that open the store.
+func keepExpiry(o *opener, store string, e expiring) {
+	name := runtime.ExpiredTime(store)
+	if !slices.ContainsFunc(o.in.times, func(k keptTime) bool { return k.name == name }) {
+		o.keepTime(name, e.Expired, e.Expire)
+	}
 }
-
-// storeTimes is added to the id of a store for what keeps its time: no node and
-// no other store has the sum.
-const storeTimes = -1 << 30
 
 // forget makes what is older than the store keeps disappear, at a time that is
 // put.

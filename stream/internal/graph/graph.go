@@ -87,6 +87,10 @@ type Store struct {
 	// Duplicates is of window stores that keep several rows under one key and
 	// start.
 	Duplicates bool
+	// NeverEarly is of window stores whose rows are of records at the start of
+	// their window or later. What is older in the changelog than all that is kept
+	// is of windows that are not.
+	NeverEarly bool
 	// ByTime is of stores that are also walked through in order of the ends of
 	// their windows or sessions.
 	ByTime bool

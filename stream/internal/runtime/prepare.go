@@ -168,6 +168,13 @@ func (p *preparer) startRestores(ctx context.Context, jobs []*prepareJob) error 
 	if err != nil {
 		return fmt.Errorf("fetching the changelogs' starts: %w", err)
 	}
+	for _, j := range jobs {
+		for _, tp := range seam.SortedTPs(j.parts) {
+			if starts[tp], err = p.unexpired(ctx, j, j.parts[tp].store, starts[tp]); err != nil {
+				return err
+			}
+		}
+	}
 	if err := p.open(ctx); err != nil {
 		return err
 	}

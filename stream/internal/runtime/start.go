@@ -260,10 +260,11 @@ func (a *App) changelogSpec(s *graph.Store) seam.TopicSpec {
 	return changelog.Spec(a.cfg.App, s.Name, a.tasks[s.Sub], a.cfg.Replication, changelogConfig(s), s.Config)
 }
 
-// cleanupText is what of a topic's configuration decides how long rows live.
+// cleanupText is what of a topic's configuration decides how long rows live,
+// and with which times.
 func cleanupText(config map[string]string) string {
 	var s []string
-	for _, k := range []string{"cleanup.policy", "min.compaction.lag.ms", "retention.ms", "retention.bytes"} {
+	for _, k := range []string{"cleanup.policy", "message.timestamp.type", "min.compaction.lag.ms", "retention.ms", "retention.bytes"} {
 		if v, ok := config[k]; ok {
 			s = append(s, k+"="+v)
 		}
@@ -300,8 +301,9 @@ func (a *App) checkTopics() error {
 			return fault("NO-TOPIC", "a changelog does not exist", "topic "+name, ErrNoTopic, "see whether it was deleted while the app started")
 		}
 		spec := a.changelogSpec(s)
-		if s.Source != nil { // the topic's partitions are its own
+		if s.Source != nil { // the topic's partitions and times are its own
 			spec.Name, spec.Partitions = name, t.Partitions
+			delete(spec.Config, "message.timestamp.type")
 		}
 		if err := changelog.Validate(spec, t); err != nil {
 			return expires(spec, s.Name, err)
@@ -319,7 +321,7 @@ func (a *App) checkTopics() error {
 }
 
 func expires(spec seam.TopicSpec, store string, err error) error {
-	return fault("CHANGELOG", "the configuration of a changelog lets rows expire",
+	return fault("CHANGELOG", "the configuration of a changelog loses rows or their times",
 		fmt.Sprintf("topic %s of store %s: %v", spec.Name, store, err), ErrIncompatible,
 		"set "+cleanupText(spec.Config)+" on the topic")
 }
