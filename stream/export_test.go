@@ -205,17 +205,6 @@ func rowsOf[V any](db *state.DB, declared *graph.Store, value codec.Codec[V], ke
 			}
 			rows = append(rows, Row{Key: r.Key, Value: fmt.Sprint(r.Value), Ms: r.Time, Start: r.Start, End: r.End})
 		}
-	case graph.Versioned:
-		s, err := state.OpenVersioned(db, store, codec.String, value, 0)
-		if err != nil {
-			return nil, err
-		}
-		for r, err := range s.All() {
-			if err != nil {
-				return nil, err
-			}
-			rows = append(rows, Row{Key: r.Key, Value: fmt.Sprint(r.Value), Ms: r.Time.UnixMilli()})
-		}
 	default:
 		s, err := state.OpenKV(db, store, codec.String, value)
 		if err != nil {
