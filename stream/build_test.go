@@ -141,6 +141,25 @@ var mistakes = []struct {
 		left.Join[string, string](left, nil)
 		b.Stream(texts2).GroupByKey().Cogroup[string](nil).ToTable("rows")
 	}},
+	{"rows of a foreign-key join that are not kept", func(b *Builder) {
+		left, right := b.Table(texts, "left"), b.Table(texts2, "right")
+		named := func(_, v string) (string, bool) { return v, true }
+		joined := left.JoinOn("on", right, named, func(a, b string) string { return a + b })
+		joined.Join(left, func(a, b string) string { return a + b })
+		joined.GroupBy(func(k, v string) (string, string) { return v, k }).Count("n")
+	}},
+	{"a foreign-key join without functions, with a codec of neither side", func(b *Builder) {
+		left, right := b.Table(texts, "left"), b.Table(ints, "right")
+		left.JoinOn[string, int64, string]("on", right, nil, nil, ValueCodec(codec.Bool))
+	}},
+	{"a foreign-key join without a name", func(b *Builder) {
+		left, right := b.Table(texts, "left"), b.Table(texts2, "right")
+		left.JoinOn("", right, func(_, v string) (string, bool) { return v, true }, func(a, b string) string { return a + b })
+	}},
+	{"a foreign-key join with a table of another partition function", func(b *Builder) {
+		left, right := b.Table(texts, "left"), b.Table(texts2.PartitionBy(byRegion), "right")
+		left.JoinOn("on", right, func(_, v string) (string, bool) { return v, true }, func(a, b string) string { return a + b })
+	}},
 	{"a join that must repartition without a name", func(b *Builder) {
 		rekeyed := b.Stream(texts).SelectKey(func(_, v string) string { return v })
 		rekeyed.Join(b.Table(texts2, "rows"), func(a, b string) string { return a + b }).To(out)

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/semelstream/semel/stream/internal/graph"
@@ -76,8 +77,9 @@ func (b *Builder) checkStores() {
 // partition counts are compared at start, when they are known, but for those
 // that the topology sets.
 func (b *Builder) checkGroup(group []*graph.Topic) {
-	first := group[0]
+	group = slices.DeleteFunc(slices.Clone(group), func(t *graph.Topic) bool { return t.Explicit })
 	for _, t := range group {
+		first := group[0]
 		if p, ok := t.Partition.(partitioner); ok && p.multicast {
 			b.groupProblem(group, "topic %q is multicast: records of one key are in several partitions, so it cannot be joined or share a store with others; read a topic that is not", t.Name)
 			return

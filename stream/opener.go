@@ -104,6 +104,7 @@ const (
 	tombstoned = "tombstone"
 	noTime     = "no time"
 	noTarget   = "no partition"
+	noForeign  = "no foreign key"
 	late       = "late"
 	duplicate  = "duplicate"
 	noWindow   = "no window"

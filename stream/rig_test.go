@@ -33,6 +33,7 @@ type rig struct {
 	out        []*kgo.Record // everything written to topics of the user's, in order
 	drops      []string      // "operator: reason"
 	policy     runtime.Policy
+	tap        func(k *kgo.Record)   // hears of everything that is written; nil is nobody
 	writes     map[string]int        // changelog records of the last commit, by store
 	globals    map[string]*rigGlobal // by topic
 }
@@ -229,6 +230,9 @@ func (r *rig) loop() error {
 	for _, task := range r.sorted() {
 		for _, k := range task.Take() {
 			c := *k
+			if r.tap != nil {
+				r.tap(&c)
+			}
 			if !r.internal(k.Topic) {
 				r.out = append(r.out, &c)
 				if !r.reads(k.Topic) {

@@ -10,6 +10,9 @@ import (
 
 func init() {
 	shapes["cogroup-three"] = shapeCogroupThree
+	shapes["fk-inner"] = shapeFkInner
+	shapes["fk-left"] = shapeFkLeft
+	shapes["fk-inner-from-key"] = shapeFkInnerFromKey
 	shapes["tt-inner"] = shapeTtInner
 	shapes["tt-left"] = shapeTtLeft
 	shapes["tt-outer"] = shapeTtOuter
@@ -50,4 +53,19 @@ func shapeTtLeftGroup(b *stream.Builder) {
 		GroupBy(func(k, v string) (string, string) { return v, k }).
 		Count("counts", each...).
 		To(numOut)
+}
+
+func foreign(_, v string) (string, bool) { k, _, _ := strings.Cut(v, ":"); return k, k != "" }
+
+func shapeFkInner(b *stream.Builder) {
+	b.Table(l, "lt").JoinOn("fk", b.Table(r, "rt"), foreign, joined).Stored("joined").To(out)
+}
+
+func shapeFkLeft(b *stream.Builder) {
+	b.Table(l, "lt").LeftJoinOn("fk", b.Table(r, "rt"), foreign, joinedLeft).Stored("joined").To(out)
+}
+
+func shapeFkInnerFromKey(b *stream.Builder) {
+	firstOfBoth := func(k, v string) (string, bool) { return k[:1] + v, true }
+	b.Table(l, "lt").JoinOn("fk", b.Table(r, "rt"), firstOfBoth, joined).Stored("joined").To(out)
 }

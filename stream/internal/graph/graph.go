@@ -33,6 +33,9 @@ type Node struct {
 type Topic struct {
 	Name       string
 	Internal   bool // a repartition topic of this app: made, purged and validated by it
+	Whole      bool // of an internal topic: its full name is Name behind the app's, with nothing after it
+	Follows    bool // of an internal topic: it has as many partitions as the topics that it meets, whoever writes it
+	Explicit   bool // each record says its partition, so that it meets topics of any partition function
 	Partitions int  // of a repartition topic if the user set it; else 0: that of the sub-topology that writes it
 	Dynamic    bool // a sink that chooses the topic by record: Name is empty
 	Partition  any  // the custom partition function, for comparing joined topics; nil is murmur2
@@ -43,10 +46,13 @@ type Topic struct {
 
 // FullName is the topic's name on the broker.
 func (t *Topic) FullName(app string) string {
-	if t.Internal {
-		return app + "-" + t.Name + "-repartition"
+	switch {
+	case !t.Internal:
+		return t.Name
+	case t.Whole:
+		return app + "-" + t.Name
 	}
-	return t.Name
+	return app + "-" + t.Name + "-repartition"
 }
 
 // A Reset says where a source begins when the group has no offset for it.

@@ -159,7 +159,7 @@ func (a *App) spread(s *graph.Sub, counts map[*graph.Topic]int32) {
 			n = max(n, counts[t])
 		}
 		for _, t := range group {
-			if counts[t] == 0 {
+			if counts[t] == 0 || t.Follows {
 				counts[t] = n
 			}
 		}
@@ -169,12 +169,12 @@ func (a *App) spread(s *graph.Sub, counts map[*graph.Topic]int32) {
 		n = max(n, counts[t])
 	}
 	for _, t := range s.Sinks {
-		if t.Internal && t.Partitions == 0 && !a.inCopartition(t) {
+		if t.Internal && t.Partitions == 0 && !t.Follows && !a.inCopartition(t) {
 			counts[t] = max(counts[t], n)
 		}
 	}
 	for _, t := range s.Sinks {
-		if t.Internal && counts[t] == 0 {
+		if t.Internal && !t.Follows && counts[t] == 0 {
 			counts[t] = n
 		}
 	}
