@@ -7,8 +7,9 @@ import (
 )
 
 // steps take the time between the named stops of the commit path. There is one
-// clock for all workers, so they are for apps with a single one. All stops
-// that it looks at come from the worker's goroutine.
+// clock for all workers, so they are for apps with a single one. The stops that
+// it looks at come from the worker's goroutine and from that of its ending
+// transaction, one after the other: the next one closes when the last has ended.
 type steps struct {
 	at                             time.Time // of the last stop
 	begun                          time.Time

@@ -22,7 +22,7 @@ type instruction byte
 
 // The instructions.
 const (
-	forget       instruction = iota // the subscription ends, and nobody waits for an answer
+	unsubscribe  instruction = iota // the subscription ends, and nobody waits for an answer
 	forgetAnswer                    // it ends; answer that there is no value
 	subscribe                       // answer in any case
 	subscribeAny                    // answer if there is a value

@@ -63,7 +63,7 @@ func (p *subscriber[K, V, FK, V2, R]) change(c change[K, V]) error {
 // changeLeft asks for an answer in any case, since each row has a result.
 func (p *subscriber[K, V, FK, V2, R]) changeLeft(c change[K, V], s subscription, moved, has bool) error {
 	if moved {
-		if err := p.send(c, s, forget, p.oldKey, true); err != nil {
+		if err := p.send(c, s, unsubscribe, p.oldKey, true); err != nil {
 			return err
 		}
 	}
@@ -83,7 +83,7 @@ func (p *subscriber[K, V, FK, V2, R]) changeInner(c change[K, V], s subscription
 		return p.send(c, s, subscribeAny, p.newKey, true)
 	}
 	// The new partner may be missing, and the result with the old one has to go.
-	if err := p.send(c, s, forget, p.oldKey, true); err != nil {
+	if err := p.send(c, s, unsubscribe, p.oldKey, true); err != nil {
 		return err
 	}
 	return p.send(c, s, subscribe, p.newKey, true)

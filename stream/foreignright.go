@@ -75,7 +75,7 @@ func (p registrations[K, V, FK, V2, R]) push(r Record[FK, []byte]) error {
 		}
 	}
 	switch s.instruction {
-	case forget:
+	case unsubscribe:
 		return nil
 	case forgetAnswer:
 		c.ok = false

@@ -141,6 +141,13 @@ func (c *kase) committed(group string, tp seam.TP) seam.Offset {
 	return o
 }
 
+func (c *kase) committedAt(group string, tp seam.TP, at int64) {
+	c.Helper()
+	if o := c.committed(group, tp); o.At != at {
+		c.Fatalf("committed offset of %v is %d, want %d", tp, o.At, at)
+	}
+}
+
 func (c *kase) notCommitted(group string, tp seam.TP) {
 	c.Helper()
 	if offs := must[seam.Offsets](c)(c.Broker.Committed(c.ctx, group, group+"-", []seam.TP{tp})); len(offs) > 0 {

@@ -87,6 +87,58 @@ var transactions = suite{
 		}
 		c.equal(c.read(out, 0), want)
 	}},
+	{"the next transaction is filled while the last one ends", func(c *kase) {
+		m, in, out := c.join(), c.tp(), c.tp()
+		x := c.txn(m.txnID())
+		var want []string
+		for i := range 6 {
+			last := fmt.Sprint(i)
+			c.begin(x, out, last)
+			want = append(want, last)
+			e := x.Turn()
+			c.ok(x.Add(c.ctx, []seam.TP{out})) // nothing of the next one is written yet
+			c.ok(e.Prepare(c.ctx, m.Member(), seam.Offsets{in: {At: int64(2*i + 1), Epoch: -1}}))
+			next := fmt.Sprint(i, " and more")
+			x.Produce(records(out, next))
+			c.ok(e.End(c.ctx, true))
+			c.committedAt(m.group, in, int64(2*i+1))
+			want = append(want, next)
+			e = x.Turn()
+			c.ok(e.Prepare(c.ctx, m.Member(), seam.Offsets{in: {At: int64(2*i + 2), Epoch: -1}}))
+			c.ok(e.End(c.ctx, true))
+		}
+		c.committedAt(m.group, in, 12)
+		c.equal(c.read(out, 0), want)
+	}},
+	{"what was produced while a transaction ended goes with the Txn", func(c *kase) {
+		m, in, out := c.join(), c.tp(), c.tp()
+		id := m.txnID()
+		x := c.txn(id)
+		c.begin(x, out, "1")
+		e := x.Turn()
+		c.ok(e.Prepare(c.ctx, m.Member(), seam.Offsets{in: {At: 1, Epoch: -1}}))
+		c.begin(x, out, "never")
+		c.ok(e.End(c.ctx, true))
+		x.Close()
+		x = c.txn(id)
+		c.transact(x, true, out, "2")
+		c.equal(c.read(out, 0), []string{"1", "2"})
+		c.committedAt(m.group, in, 1)
+	}},
+	{"offsets alone are committed beside an open transaction", func(c *kase) {
+		m, in, out := c.join(), c.tp(), c.tp()
+		x := c.txn(m.txnID())
+		for i := range int64(4) {
+			e := x.Turn()
+			c.begin(x, out, fmt.Sprint(i))
+			c.ok(e.CommitOffsets(c.ctx, m.Member(), seam.Offsets{in: {At: 2*i + 1, Epoch: -1}}))
+			e = x.Turn()
+			c.ok(e.Prepare(c.ctx, m.Member(), seam.Offsets{in: {At: 2*i + 2, Epoch: -1}}))
+			c.ok(e.End(c.ctx, true))
+		}
+		c.committedAt(m.group, in, 8)
+		c.equal(c.read(out, 0), []string{"0", "1", "2", "3"})
+	}},
 	{"a record's offset is known after Prepare", func(c *kase) {
 		out := c.tp()
 		x := c.txn(c.name("txn"))

@@ -52,8 +52,9 @@ const secondSuffix = "-b"
 // eos is exactly-once: two of package txn's producers in turn, the first of
 // them on the client that also consumes. A producer cannot begin its next
 // transaction before the markers of the last one are written; the other one
-// can. The commits stay one after the other, and so do the records of a
-// partition. Markers may come in another order: what reads them waits for all.
+// can, and it need not even wait for the last one's end. The commits stay one
+// after the other, and so do the records of a partition. Markers may come in
+// another order: what reads them waits for all.
 type eos struct {
 	*consumer
 	p   [2]*txn.Producer
@@ -87,6 +88,12 @@ func (t *eos) End(ctx context.Context, commit bool) error {
 		t.cur ^= 1
 	}
 	return err
+}
+
+func (t *eos) Turn() seam.Ending {
+	p := t.p[t.cur]
+	t.cur ^= 1
+	return p
 }
 
 func (t *eos) Close() {
@@ -174,3 +181,5 @@ func (t *plain) CommitOffsets(ctx context.Context, m seam.Member, offs seam.Offs
 }
 
 func (t *plain) End(context.Context, bool) error { return t.produceError() }
+
+func (t *plain) Turn() seam.Ending { return t }

@@ -258,15 +258,14 @@ func (a *App) txnID(worker int) string {
 }
 
 // count takes over what a task left out in a transaction that committed.
-func (a *App) count(t *task) {
-	if len(t.drops) == 0 {
+func (a *App) count(t *task, drops map[dropKey]int) {
+	if len(drops) == 0 {
 		return
 	}
 	name := t.id.String()
-	for _, k := range slices.SortedFunc(maps.Keys(t.drops), dropKey.compare) {
-		a.countDrop(name, k.operator, k.reason, t.drops[k])
+	for _, k := range slices.SortedFunc(maps.Keys(drops), dropKey.compare) {
+		a.countDrop(name, k.operator, k.reason, drops[k])
 	}
-	clear(t.drops)
 }
 
 // Dropped is how many records were left out for reason, by all operators, in

@@ -7,10 +7,23 @@ const (
 	arenaBytes   = 256 << 10
 )
 
-// An arena lends out records and bytes for one transaction and takes them all
-// back when it has ended. The producer owns what it was given until then, so
-// that after a transaction of unknown outcome the arena must be left behind.
+// An arena lends out records and bytes for the open transaction, and keeps
+// those of the one that is ending until it has ended. The producer owns what it
+// was given until then, so that after a transaction of unknown outcome the arena
+// must be left behind.
 type arena struct {
+	space
+	ending space
+}
+
+// turn begins the next transaction.
+func (a *arena) turn() { a.space, a.ending = a.ending, a.space }
+
+// ended takes back what the transaction had that is ending.
+func (a *arena) ended() { a.ending.reset() }
+
+// A space is the memory of one transaction.
+type space struct {
 	records [][]kgo.Record
 	ri, rn  int // chunk and used records in it
 	chunks  [][]byte
@@ -18,7 +31,7 @@ type arena struct {
 }
 
 // record returns an empty record.
-func (a *arena) record() *kgo.Record {
+func (a *space) record() *kgo.Record {
 	if a.ri == len(a.records) {
 		a.records = append(a.records, make([]kgo.Record, arenaRecords))
 	}
@@ -31,7 +44,7 @@ func (a *arena) record() *kgo.Record {
 }
 
 // copy returns a copy of b that lives until reset; nil stays nil.
-func (a *arena) copy(b []byte) []byte {
+func (a *space) copy(b []byte) []byte {
 	if b == nil {
 		return nil
 	}
@@ -53,7 +66,7 @@ func (a *arena) copy(b []byte) []byte {
 }
 
 // reset takes everything back.
-func (a *arena) reset() {
+func (a *space) reset() {
 	a.ri, a.rn, a.ci = 0, 0, 0
 	for i := range a.chunks {
 		a.chunks[i] = a.chunks[i][:0]

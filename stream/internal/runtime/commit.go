@@ -14,14 +14,11 @@ import (
 	"github.com/semelstream/semel/state"
 )
 
-// commitDue says that it is time to commit.
+// commitDue says that it is time to commit, or, while a transaction is ending,
+// that the next one cannot go on without its end.
 func (w *worker) commitDue() bool {
 	if w.begun.IsZero() {
 		return false
-	}
-	// A clock that was set back says nothing about how long it has been.
-	if d := w.app.env.Clock.Now().Sub(w.begun); d >= w.app.cfg.CommitInterval || d < 0 || w.stopping != nil {
-		return true
 	}
 	var dirty int64
 	for _, t := range w.order {
@@ -32,76 +29,55 @@ func (w *worker) commitDue() bool {
 			dirty += t.db.DirtyBytes()
 		}
 	}
-	if dirty > w.app.cfg.TxnBytes {
+	if dirty > w.app.cfg.TxnBytes || w.stopping != nil {
+		return true
+	}
+	if w.ending != nil {
+		return false // it is processed on until that is over
+	}
+	// A clock that was set back says nothing about how long it has been.
+	if d := w.app.env.Clock.Now().Sub(w.begun); d >= w.app.cfg.CommitInterval || d < 0 {
 		return true
 	}
 	// Positions that moved past control records alone can wait.
 	return w.app.cfg.Continuous && (w.records > 0 || w.produced) && !w.gathering() && !w.ready()
 }
 
-// commit makes one atomic step of everything since the last one, in the order
-// of the design's commit protocol. After an error the session is over.
+// commit makes everything since the last commit one atomic step and waits for
+// it. After an error the session is over.
 func (w *worker) commit(ctx context.Context) error {
+	if err := w.close(ctx); err != nil {
+		return err
+	}
+	return w.awaitEnd(ctx)
+}
+
+// close closes the open transaction, in the order of the design's commit
+// protocol, and lets it end off this loop; the next one begins. It waits for
+// the end of the one before: a transaction is not prepared, and its changelog
+// records are not made, before the one before is known to be committed. After an
+// error the session is over.
+func (w *worker) close(ctx context.Context) error {
+	if err := w.awaitEnd(ctx); err != nil {
+		return err
+	}
 	if w.begun.IsZero() {
 		return nil
 	}
 	begun, records := w.begun, w.records
-	err := w.commitSteps(ctx)
-	if h := w.app.cfg.Hooks.Transaction; h != nil {
-		h(w.id, records, w.app.env.Clock.Now().Sub(begun), err)
-	}
-	return err
-}
-
-func (w *worker) commitSteps(ctx context.Context) error {
-	stops := w.app.env.Stops
-	stops.At("C1")
+	w.app.env.Stops.At("C1")
 	if err := w.flush(ctx); err != nil { // C2
+		w.transactionEnded(begun, records, err)
 		return err
 	}
-	stops.At("C2")
-	offs := w.offsets()
-	m := w.app.group.Member() // read now, never kept
+	w.app.env.Stops.At("C2")
+	e := w.turn()
 	if c := w.log.Check(zap.DebugLevel, "committing"); c != nil {
-		c.Write(zap.Int("records", w.records), zap.Bool("output", w.produced), zap.Int32("generation", m.Generation), zap.Stringer("offsets", offs))
+		c.Write(zap.Int("records", records), zap.Bool("output", e.output), zap.Int32("generation", e.member.Generation), zap.Stringer("offsets", e.offsets))
 	}
-	if !w.produced {
-		// Without a record the client would send no EndTxn, and the offsets
-		// would leak into the next transaction.
-		if err := w.txn.CommitOffsets(ctx, m, offs); err != nil {
-			return fmt.Errorf("committing offsets: %w", err)
-		}
-	} else if err := w.end(ctx, m, offs); err != nil {
-		return err
-	}
-	stops.At("C5")
-	w.committed(offs)
-	stops.At("C6")
-	return w.purgeDue(ctx, offs)
-}
-
-// end is C3 to C5.
-func (w *worker) end(ctx context.Context, m seam.Member, offs seam.Offsets) error {
-	if mutant == offsetsOutside {
-		if err := w.app.env.Broker.Commit(ctx, m, offs); err != nil {
-			return err
-		}
-		offs = seam.Offsets{}
-	}
-	if err := w.txn.Prepare(ctx, m, offs); err != nil {
-		return err
-	}
-	w.app.env.Stops.At("C4")
-	if mutant == storeBeforeEnd {
-		w.storeNow(offs)
-	}
-	if err := w.txn.End(ctx, true); err != nil {
-		if mutant == guessOutcome {
-			w.storeNow(offs)
-			return nil
-		}
-		return fmt.Errorf("the outcome of the commit is unknown: %w", err)
-	}
+	ctx, e.cancel = context.WithCancel(ctx)
+	w.ending = e
+	w.app.env.Go("end", func() { w.end(ctx, e) })
 	return nil
 }
 
@@ -216,23 +192,6 @@ func (t *task) storeOf(p *state.Part) *taskStore {
 	return nil
 }
 
-// offsets are the positions of all inputs of the tasks that did something,
-// with the times that must survive.
-func (w *worker) offsets() seam.Offsets {
-	offs := seam.Offsets{}
-	for _, t := range w.order {
-		if !t.touched {
-			continue
-		}
-		named := t.times()
-		for _, in := range t.inputs {
-			at, epoch := in.position()
-			offs[in.tp] = seam.Offset{At: at, Epoch: epoch, Metadata: encodeMeta(in.time, named)}
-		}
-	}
-	return offs
-}
-
 // times are the named times of the task now.
 func (t *task) times() map[string]int64 {
 	named := map[string]int64{}
@@ -241,31 +200,6 @@ func (t *task) times() map[string]int64 {
 	}
 	t.inst.Save(func(name string, ms int64) { named[name] = ms })
 	return named
-}
-
-// committed is C6: the transaction is known to be committed.
-func (w *worker) committed(offs seam.Offsets) {
-	for _, t := range w.order {
-		t.commitSoon = false
-		if !t.touched {
-			continue
-		}
-		t.touched = false
-		w.app.count(t)
-		if t.db == nil {
-			continue
-		}
-		t.db.Lock()
-		for name, ms := range t.times() {
-			t.db.SetMeta(name, ms)
-		}
-		t.db.SetMeta(storedAt, w.app.env.Clock.Now().UnixMilli())
-		t.db.Committed(func(p *state.Part) (int64, bool) { return t.storeOf(p).moved(offs) })
-		t.db.Unlock()
-	}
-	w.arena.reset()
-	w.sinks.ended()
-	w.restart()
 }
 
 // restart begins the worker's next transaction.
@@ -283,19 +217,4 @@ func (s *taskStore) moved(offs seam.Offsets) (int64, bool) {
 		return 0, false
 	}
 	return s.log.Committed()
-}
-
-// storeNow is a mutant.
-func (w *worker) storeNow(offs seam.Offsets) {
-	for _, t := range w.order {
-		if t.db == nil || t.write != nil {
-			continue
-		}
-		t.db.Committed(func(p *state.Part) (int64, bool) { return t.storeOf(p).moved(offs) })
-		if write := t.db.Persist(); write != nil {
-			err := write.Commit()
-			t.db.Persisted(write, err)
-			_ = t.db.Flush()
-		}
-	}
 }

@@ -10,7 +10,10 @@ const (
 	guessOutcome    = "guess-outcome"     // an unknown outcome is taken for a commit
 	dropLast        = "drop-last"         // the last record of a batch is passed over
 	restoreToStable = "restore-to-stable" // a restore ends at the last stable offset
+	commitBoth      = "commit-both"       // rows of the open transaction are committed with those of the ending one
+	prepareEarly    = "prepare-early"     // the next transaction is committed before the outcome of the last one is known
+	overtake        = "overtake"          // records go out before those of the last transaction are written
 )
 
 // Mutants are all of them.
-var Mutants = []string{storeBeforeEnd, offsetsOutside, skipRewind, keepRevoked, guessOutcome, dropLast, restoreToStable}
+var Mutants = []string{storeBeforeEnd, offsetsOutside, skipRewind, keepRevoked, guessOutcome, dropLast, restoreToStable, commitBoth, prepareEarly, overtake}

@@ -13,6 +13,10 @@ import (
 
 // obey meets the orders in the inbox.
 func (w *worker) obey(ctx context.Context) error {
+	over, err := w.meetEnd(ctx)
+	if err != nil {
+		return err
+	}
 	orders := w.take()
 	for i, o := range orders {
 		if err := w.meet(ctx, o); err != nil {
@@ -21,6 +25,9 @@ func (w *worker) obey(ctx context.Context) error {
 		}
 	}
 	w.closeLeaving()
+	if over && w.commitDue() {
+		return w.close(ctx) // before a poll waits for more
+	}
 	return nil
 }
 
@@ -52,6 +59,9 @@ func (w *worker) meet(ctx context.Context, o *order) error {
 // transaction is committed, since it is one for all tasks.
 func (w *worker) revoke(ctx context.Context, o *order) error {
 	w.revoking = append(w.revoking, o)
+	if err := w.awaitEnd(ctx); err != nil {
+		return err
+	}
 	if w.involves(o.tasks) {
 		if o.lost {
 			// Others may own the tasks already. What was done for them must

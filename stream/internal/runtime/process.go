@@ -225,12 +225,18 @@ func (w *worker) wallTimers(ctx context.Context) error {
 	return w.handOverAll(ctx)
 }
 
-// much is how many staged records do not wait for those of other tasks.
-const much = 2048
+// much is how many staged records do not wait for those of other tasks, and
+// most how many may wait for the records of the last transaction.
+const much, most = 2048, 1 << 16
 
 func (w *worker) handOverMuch(ctx context.Context, t *task) error {
 	if len(t.staged) < much {
 		return nil
+	}
+	if len(t.staged) >= most {
+		if err := w.awaitWritten(ctx); err != nil {
+			return err
+		}
 	}
 	return w.handOver(ctx, t)
 }
@@ -246,9 +252,10 @@ func (w *worker) handOverAll(ctx context.Context) error {
 	return nil
 }
 
-// handOver gives what a task has staged to the producer. Partitions join the
-// transaction by one request for all, before the first record for them: to
-// join by the record itself costs about 20 ms per broker.
+// handOver gives what a task has staged to the producer, as soon as the records
+// of the last transaction are written. Partitions join the transaction by one
+// request for all, before the first record for them: to join by the record
+// itself costs about 20 ms per broker.
 func (w *worker) handOver(ctx context.Context, t *task) error {
 	if len(t.staged) == 0 {
 		return nil
@@ -261,6 +268,9 @@ func (w *worker) handOver(ctx context.Context, t *task) error {
 	}
 	w.produced = true
 	w.changed()
+	if !w.mayProduce() {
+		return nil
+	}
 	w.txn.Produce(t.staged)
 	clear(t.staged)
 	t.staged = t.staged[:0]

@@ -17,8 +17,12 @@ import (
 func (w *worker) reset(ctx context.Context, why error) {
 	w.log.Warn("starting over from what is committed", zap.Error(why))
 	w.app.env.Stops.At("reset")
+	if w.ending != nil {
+		w.ending.cancel()
+	}
 	w.closeTxn()
 	w.quiesce(ctx)
+	w.dropEnding(why)
 	for _, t := range w.sorted() {
 		if mutant == skipRewind {
 			w.noteLast(t)
@@ -102,6 +106,10 @@ func (w *worker) quiesce(ctx context.Context) {
 }
 
 func (w *worker) anyBusy() (busy bool) {
+	if w.ending != nil {
+		_, done, _ := w.progress()
+		busy = !done
+	}
 	for _, t := range w.sorted() {
 		if t.busy() {
 			w.hurry(t)
@@ -120,7 +128,7 @@ func (w *worker) anyBusy() (busy bool) {
 // drop is the end of a worker that cannot go on. From here on its orders are
 // met by doing nothing.
 func (w *worker) drop(ctx context.Context) {
-	open := w.produced
+	open := w.produced || w.ending != nil
 	w.reset(ctx, errors.New("the worker ends"))
 	w.releaseAll()
 	if open {

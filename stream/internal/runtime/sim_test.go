@@ -260,6 +260,15 @@ func simConfig(seed uint64) model.Config {
 	return model.Config{Seed: seed, Restart: true, Trace: *trace, Faults: model.Faults{Crash: 10, Freeze: 3, Net: 15, Late: 5, GiveUp: 10}}
 }
 
+// simLoad is how many records come and how fast: of every third seed so fast that
+// there are always some for the next transaction while the last one ends.
+func simLoad(seed uint64) (inputs int, over time.Duration) {
+	if seed%3 == 0 {
+		return 300, 900 * time.Millisecond
+	}
+	return 120, simTime
+}
+
 func report(t testing.TB, what string, s *simRun, bad []string) {
 	t.Helper()
 	if len(bad) == 0 {
@@ -281,7 +290,8 @@ func TestSeeds(t *testing.T) {
 	began := time.Now()
 	for i := range *seeds {
 		seed := *first + uint64(i)
-		s, bad := runSeed(t, simConfig(seed), 2, 2, 120, simTime, nil)
+		inputs, over := simLoad(seed)
+		s, bad := runSeed(t, simConfig(seed), 2, 2, inputs, over, nil)
 		report(t, fmt.Sprintf("seed %d (-first %d -seeds 1 -sim.trace)", seed, seed), s, bad)
 		st := s.w.Stats()
 		sum.Turns += st.Turns

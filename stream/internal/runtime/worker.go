@@ -54,6 +54,7 @@ type worker struct {
 	leaving  map[seam.Task]leaving // given up and not closed yet
 	revoking []*order              // not finished yet
 	stopping *order
+	ending   *ending // the transaction before the open one, until it is known to be committed
 
 	begun    time.Time // of the first change since the last commit; zero if there is none
 	produced bool      // something is in the transaction
@@ -202,7 +203,7 @@ func (w *worker) step(ctx context.Context) (done bool, err error) {
 		return false, err
 	}
 	if w.commitDue() {
-		if err := w.commit(ctx); err != nil {
+		if err := w.close(ctx); err != nil {
 			return false, err
 		}
 	}
@@ -222,10 +223,11 @@ func (w *worker) fetch(ctx context.Context, ready bool) error {
 	}
 	wait := time.Duration(0)
 	switch {
-	case !ready && w.gathering():
+	case !ready && w.ending == nil && w.gathering():
 		w.gathered, wait = true, w.app.cfg.Gather
 	case !ready:
 		wait = w.patience()
+		w.gathered = w.gathered || w.ending != nil && w.records > 0
 	case w.backlog() > lowWater:
 		return ctx.Err()
 	}
@@ -276,7 +278,7 @@ func (w *worker) patience() time.Duration {
 	now := w.app.env.Clock.Now()
 	wait := time.Second
 	until := func(t time.Time) { wait = min(wait, max(t.Sub(now), 0)) }
-	if !w.begun.IsZero() {
+	if !w.begun.IsZero() && w.ending == nil {
 		until(w.begun.Add(w.app.cfg.CommitInterval))
 	}
 	for _, t := range w.order {
