@@ -96,25 +96,37 @@ func (s *Window[K, V]) Delete(key K, start int64, time int64) error {
 // KindWindowByKey store. It does nothing if the row would have expired.
 //
 // Rows are numbered through the whole store, so that nobody has to look for the
-// last one of a start. The numbers go on after a restore, and are used again
-// after 2^32 rows where they have become free.
+// last one of a start. The numbers go on behind the highest that a restore met,
+// or what SetAdded said, and are used again after 2^32 rows where they have
+// become free.
 func (s *Window[K, V]) Add(key K, start int64, v V, time int64) error {
 	p := s.o.p
 	assert.That(p.rec.keys.kind == KindWindowByKey, "store %s: Add to a %s store", p.name, p.rec.keys.kind)
-	for seq := uint32(p.seq.now) + 1; ; seq++ {
-		if seq == 0 { // the number of rows that are put
+	for n := p.seq.now + 1; ; n++ {
+		if uint32(n) == 0 { // the number of rows that are put
 			continue
 		}
-		ref, _, _, taken, err := s.find(key, start, seq)
+		ref, _, _, taken, err := s.find(key, start, uint32(n))
 		if err != nil || ref == (Ref{}) {
 			return err
 		}
 		if taken {
 			continue
 		}
-		p.seq.set(int64(seq), p.d.gen)
+		p.seq.set(n, p.d.gen)
 		s.Set(ref, v, time)
 		return nil
+	}
+}
+
+// Added is the number of the row that was added last.
+func (s *Window[K, V]) Added() int64 { return s.o.p.seq.now }
+
+// SetAdded makes numbers go on behind n, unless they are there already. A
+// changelog does not tell the number of what has expired.
+func (s *Window[K, V]) SetAdded(n int64) {
+	if p := s.o.p; n > p.seq.now {
+		p.seq.set(n, p.d.gen)
 	}
 }
 

@@ -134,7 +134,17 @@ func (tr *trial) record(r *rand.Rand, topic string, ms int64) *kgo.Record {
 
 // commands are what shapes that take commands understand.
 var commands = map[string][]string{
-	"kv-commands": {"put:1", "put:2", "pia:3", "del", "get", "range:*:*", "rrange:a:c", "all", "prefix:a"},
+	"window-commands":            windowCommandList,
+	"window-duplicates-commands": windowCommandList,
+	"session-commands": {
+		"put:10:20:x", "put:15:90:y", "put:60:70:z", "put:200:240:v", "rem:10:20", "at:15:90", "find:0:300", "bfind:50:80", "fetch", "keys:a:c",
+	},
+	"versioned-commands": {"put:1", "put:2", "nul", "del", "get", "asof:40", "asof:120", "asof:200"},
+	"kv-commands":        {"put:1", "put:2", "pia:3", "del", "get", "range:*:*", "rrange:a:c", "all", "prefix:a"},
+}
+
+var windowCommandList = []string{
+	"put:1", "put:2", "del", "at:40", "fetch:0:300", "bfetch:50:200", "keys:a:c:0:300", "fetchall:20:220", "bfetchall:0:300", "all",
 }
 
 func (tr *trial) String() string {

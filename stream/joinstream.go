@@ -165,5 +165,6 @@ func (s *joinStore[K, V]) open(o *opener) (*state.Window[K, V], error) {
 		return nil, fmt.Errorf("opening store %q: %w", s.name, err)
 	}
 	keepExpiry(o, s.name, w) // for the restore, which comes before the operator
+	keepAdded(o, s.name, w.Added, w.SetAdded)
 	return w, nil
 }

@@ -58,8 +58,8 @@ func TestAStoreBeforeTheStartOfItsChangelogIsEmptiedAndTheLogSaysWhy(t *testing.
 // a store begins empty, and all that are kept are there.
 func TestRST15NoExpiredWindowIsRestored(t *testing.T) {
 	f := newFailing(t).topics(1, "in", "sums")
-	var last runtime.Restore
-	f.cfg.Hooks.Restore = func(r runtime.Restore) { last = r }
+	read, done := int64(0), false
+	f.cfg.Hooks.Restore = func(r runtime.Restore) { read, done = max(read, r.Records), r.Done }
 	f.start(func(b *stream.Builder) {
 		b.Stream(failIn).GroupByKey().
 			Windowed(stream.Tumbling(10*time.Millisecond, 0)).
@@ -81,8 +81,8 @@ func TestRST15NoExpiredWindowIsRestored(t *testing.T) {
 	f.restart()
 	add(1005)
 	f.processed()
-	if last.Store != "counts" || !last.Done || last.Records != 10 {
-		t.Errorf("the restore was %+v, want 10 records", last)
+	if read != 10 || !done {
+		t.Errorf("%d records were restored, want 10", read)
 	}
 	var got []int64
 	for _, db := range f.app.Stores("counts") {

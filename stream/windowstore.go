@@ -60,6 +60,9 @@ func (s WindowStore[K, V]) bind(t *Task) (binding, error) {
 		return binding{}, err
 	}
 	keepExpiry(t.o, s.kept.store.Name, w)
+	if s.kept.store.Duplicates {
+		keepAdded(t.o, s.kept.store.Name, w.Added, w.SetAdded)
+	}
 	return binding{s.kept, &windowStore[K, V]{t, s.kept.store, w, w}}, nil
 }
 
@@ -75,6 +78,14 @@ func keepExpiry(o *opener, store string, e expiring) {
 	name := runtime.ExpiredTime(store)
 	if !slices.ContainsFunc(o.in.times, func(k keptTime) bool { return k.name == name }) {
 		o.keepTime(name, e.Expired, e.Expire)
+	}
+}
+
+// keepAdded makes the number of the last row of a store with duplicates survive.
+func keepAdded(o *opener, store string, added func() int64, set func(int64)) {
+	name := store + ".added"
+	if !slices.ContainsFunc(o.in.times, func(k keptTime) bool { return k.name == name }) {
+		o.keepTime(name, added, set)
 	}
 }
 
