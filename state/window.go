@@ -16,6 +16,8 @@ import (
 type Window[K, V any] struct {
 	o *overlay[V]
 	keys[K]
+	places  []byte   // scratch of Touch
+	touched [][]byte // too
 }
 
 // errNegative is a window or session at a time that there is not.

@@ -12,6 +12,7 @@ type Topology struct {
 	graph    *graph.Graph
 	sources  map[*graph.Topic]openSource
 	globals  map[string]globalTable // by store
+	shapes   map[string]shape       // of stores by window
 	policies map[int]ErrorPolicy    // by node id
 }
 
@@ -29,7 +30,7 @@ func Build(define func(*Builder)) (*Topology, error) {
 	if len(b.problems) > 0 {
 		return nil, errors.Join(b.problems...)
 	}
-	return &Topology{graph: b.graph, sources: b.sources, globals: b.globals, policies: b.policies}, nil
+	return &Topology{graph: b.graph, sources: b.sources, globals: b.globals, shapes: b.shapes, policies: b.policies}, nil
 }
 
 // A program is a topology and the name of the app that runs it.

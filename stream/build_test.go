@@ -12,6 +12,12 @@ import (
 	"github.com/semelstream/semel/codec"
 )
 
+func windowsOf(w Windows, opts ...WindowOption) func(*Builder) {
+	return func(b *Builder) {
+		b.Stream(texts).GroupByKey().Windowed(w).Count("n", opts...).Unwindowed().To(intOut)
+	}
+}
+
 // Mistakes, by what is wrong. What Build says of each is in
 // testdata/mistakes.txt.
 var mistakes = []struct {
@@ -59,6 +65,26 @@ var mistakes = []struct {
 	}},
 	{"a type without a codec", func(b *Builder) {
 		b.Stream(texts).MapValues(func(string) func() { return nil }).Repartition("r")
+	}},
+	{"windows that say nothing", windowsOf(Windows{})},
+	{"windows of no size", windowsOf(Tumbling(0, 0))},
+	{"windows of half a millisecond", windowsOf(Hopping(time.Second, 500*time.Microsecond, 0))},
+	{"windows with gaps", windowsOf(Hopping(time.Second, 2*time.Second, 0))},
+	{"a grace before the end", windowsOf(Tumbling(time.Second, -1))},
+	{"an unlimited window before time", windowsOf(Unlimited(time.Time{}))},
+	{"custom windows without a function", windowsOf(Custom(time.Second, 0, nil))},
+	{"windows that go too soon", windowsOf(Tumbling(time.Second, time.Second), Retain(time.Second))},
+	{"an aggregate of windows without a function", func(b *Builder) {
+		b.Stream(texts).GroupByKey().Windowed(Tumbling(time.Second, 0)).Reduce("r", nil).Unwindowed().To(out)
+	}},
+	{"finals of finals", func(b *Builder) {
+		b.Stream(texts).GroupByKey().Windowed(Tumbling(time.Second, 0)).Count("n").Final().Final().Unwindowed().To(intOut)
+	}},
+	{"finals of a window without end", func(b *Builder) {
+		b.Stream(texts).GroupByKey().Windowed(Unlimited(time.UnixMilli(0))).Count("n").Final().Unwindowed().To(intOut)
+	}},
+	{"a limit that is none", func(b *Builder) {
+		b.Stream(texts).GroupByKey().Windowed(Tumbling(time.Second, 0)).Count("n").Final(MaxKeys(-1)).Unwindowed().To(intOut)
 	}},
 	{"one topic as two types", func(b *Builder) {
 		b.Stream(texts).To(out)

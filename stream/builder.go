@@ -22,6 +22,7 @@ type Builder struct {
 	codecs   map[reflect.Type]any
 	sources  map[*graph.Topic]openSource
 	globals  map[string]globalTable // by store
+	shapes   map[string]shape       // of stores by window
 	coparts  []graph.Copart
 	counts   map[string]int // of generated names, by kind
 	problems []error
@@ -38,6 +39,7 @@ func newBuilder() *Builder {
 		codecs:   map[reflect.Type]any{},
 		sources:  map[*graph.Topic]openSource{},
 		globals:  map[string]globalTable{},
+		shapes:   map[string]shape{},
 		counts:   map[string]int{},
 	}
 }

@@ -53,10 +53,10 @@ func (k *number) lower(n int64) {
 // what is late stays late after a crash or a move.
 type operatorTime struct{ *number }
 
-// operatorTime makes the stream time of n.
+// operatorTime makes the stream time of n. No store has a name with a space.
 func (o *opener) operatorTime(n *graph.Node) operatorTime {
 	t := operatorTime{o.number(runtime.NoTime)}
-	o.keepTime(n.Name+".time", func() int64 { return t.now }, t.set)
+	o.keepTime(n.Name+" time", func() int64 { return t.now }, t.set)
 	return t
 }
 

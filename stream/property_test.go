@@ -55,6 +55,11 @@ func (h *history) event(t *rapid.T) {
 	case 4:
 		h.close()
 		h.restart()
+	case 5:
+		h.move()
+		for _, k := range h.since {
+			h.must(h.feed(k))
+		}
 	}
 }
 

@@ -32,6 +32,7 @@ func aggregateSliding[K, V, A any](g WindowedGroup[K, V], kind, store string, op
 	kept.store.ByKey = true
 	finals := &followFinalsOf[K, A]{node: node, store: kept.store, key: kept.key, value: kept.value}
 	n := newWindowedTable(b, node, kept, keyOf(&w, kept.key))
+	b.shapes[store] = shape{end: w.endOf, shows: func(start, ms int64) bool { return rules.row(start, ms).shows() }}
 	n.finals = finals.source()
 	n.openRows = func(o *opener) (rows[Windowed[K], A], error) {
 		rows, err := kept.open(o)

@@ -119,7 +119,7 @@ type span struct{ start, end int64 }
 func (w *Windows) of(ms int64, spans []span) ([]span, error) {
 	switch w.kind {
 	case aligned:
-		for start := w.first(ms); start <= ms; start += w.every {
+		for start := w.first(ms); 0 <= start && start <= ms; start += w.every { // it is negative behind the end of time
 			spans = append(spans, span{start, w.end(start)})
 		}
 		return spans, nil

@@ -32,6 +32,7 @@ func aggregateWindows[K, V, A any](g WindowedGroup[K, V], kind, store string, op
 	kept := keepWindows(b, node, store, set, retention(b, node, w, set), s.n.key, value)
 	kept.store.NeverEarly = true // a result has the time of a record in its window
 	n := newWindowedTable(b, node, kept, keyOf(&w, kept.key))
+	b.shapes[store] = shape{end: w.endOf}
 	finals := &windowFinalsOf[K, A]{node: node, kept: kept, w: w}
 	if w.kind != unlimited {
 		n.finals = &finalSource[Windowed[K], A]{use: finals.use, sent: finals.sent}
@@ -47,6 +48,9 @@ func aggregateWindows[K, V, A any](g WindowedGroup[K, V], kind, store string, op
 		}
 		if p.out, err = n.open(o); err != nil {
 			return nil, err
+		}
+		if set.keyCodec == nil && s.n.key != nil { // encoded as the source has it
+			o.touchAhead(node, p.touch)
 		}
 		switch {
 		case !heard(p.out):
@@ -130,6 +134,17 @@ func (p *windowPort[K, V, A]) push(r Record[K, V]) (err error) {
 		p.expiry.run()
 	}
 	return nil
+}
+
+// touch makes the rows ready that records at stream time will need. Others are
+// few, or of windows that are not there yet.
+func (p *windowPort[K, V, A]) touch(keys [][]byte) {
+	if p.time.now == runtime.NoTime || p.w.kind != aligned {
+		return
+	}
+	for start := p.w.first(p.time.now); 0 <= start && start <= p.time.now; start += p.w.every {
+		p.rows.Touch(start, keys)
+	}
 }
 
 // update adds a record to one window.
@@ -220,7 +235,7 @@ type expiry struct {
 // expiryOf makes the expiry of n's store; it goes on where it was.
 func expiryOf(o *opener, n *graph.Node, retain int64, expire func(before int64)) *expiry {
 	e := &expiry{retain, o.number(runtime.NoTime), expire}
-	o.keepTime(n.Name+".start", func() int64 { return e.latest.now }, func(ms int64) {
+	o.keepTime(n.Name+" start", func() int64 { return e.latest.now }, func(ms int64) {
 		e.latest.set(ms)
 		e.run()
 	})

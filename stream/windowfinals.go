@@ -134,7 +134,7 @@ func (w *Windows) nextEnd(ms int64) int64 {
 	if ms < w.size {
 		return w.size
 	}
-	return (ms-w.size)/w.every*w.every + w.every + w.size
+	return windowEnd(windowEnd((ms-w.size)/w.every*w.every, w.every), w.size)
 }
 
 func (f *windowFinals[K, A]) sendRow(row state.WindowRow[K, A], end int64) error {
