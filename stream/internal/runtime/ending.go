@@ -86,7 +86,9 @@ func (w *worker) freeze(t *task, e *ending) {
 // worker's.
 func (w *worker) end(ctx context.Context, e *ending) {
 	err := w.endSteps(ctx, e)
-	w.app.env.Stops.At("C5")
+	if err == nil {
+		w.app.env.Stops.At("C5")
+	}
 	w.note(func() { e.done, e.err = true, err })
 }
 
