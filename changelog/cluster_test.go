@@ -129,6 +129,7 @@ func (p producer) begin(tp seam.TP, words string) {
 func (p producer) end(tp seam.TP, how kgo.TransactionEndTry) {
 	p.c.Helper()
 	was := p.c.end(tp)
+	p.cl.PurgeTopicsFromProducing("no-topic") // the client has noted its topics now, see txn/learn.go
 	p.c.ok(p.cl.EndTransaction(p.c.ctx(), how))
 	p.c.await("the marker", func() bool { return p.c.end(tp) > was })
 }

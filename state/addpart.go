@@ -96,7 +96,7 @@ func (d *DB) makeOrder(p *Part, known map[string]storeRecord) error {
 	}); err != nil {
 		return err
 	}
-	b.Set(p.catalogue, r.append(nil))
+	b.Set(p.catalogue, r.bytes())
 	if err := d.e.Write(&b); err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ func (d *DB) writeCatalogue() error {
 	for _, p := range d.parts {
 		if !p.isStored {
 			p.clearNew(&b)
-			b.Set(p.catalogue, p.rec.append(nil))
+			b.Set(p.catalogue, p.rec.bytes())
 		}
 	}
 	if b.Len() == 0 {

@@ -79,8 +79,8 @@ const (
 	windowedRecord = keyValueRecord + 8 + 2 + 4
 )
 
-func (r storeRecord) append(dst []byte) []byte {
-	dst = binary.BigEndian.AppendUint16(dst, r.id)
+func (r storeRecord) bytes() []byte {
+	dst := binary.BigEndian.AppendUint16(nil, r.id)
 	dst = append(dst, byte(r.keys.kind))
 	dst = binary.BigEndian.AppendUint64(dst, uint64(r.position))
 	if r.keys.kind == KindKeyValue {

@@ -7,7 +7,7 @@ import (
 
 // openTyped returns the typed store around a part, which makes it if nobody
 // has. The part must be of one of the kinds.
-func openTyped[S any](d *DB, store string, make func(p *Part) S, kinds ...Kind) (s S, err error) {
+func openTyped[S any](d *DB, store string, around func(p *Part) S, kinds ...Kind) (s S, err error) {
 	p := d.Part(store)
 	switch {
 	case p == nil:
@@ -15,7 +15,7 @@ func openTyped[S any](d *DB, store string, make func(p *Part) S, kinds ...Kind) 
 	case !slices.Contains(kinds, p.rec.keys.kind):
 		return s, fmt.Errorf("store %q is a %s store and cannot be a %T", store, p.rec.keys.kind, s)
 	case p.typed == nil:
-		s = make(p)
+		s = around(p)
 		p.typed = s
 		return s, nil
 	}

@@ -47,7 +47,7 @@ func (d *DB) Persist() *Write {
 			}
 		}
 		if p.rec.position != p.stored.Load() || p.rec.last != p.storedLast {
-			w.batch.Set(p.catalogue, p.rec.append(nil))
+			w.batch.Set(p.catalogue, p.rec.bytes())
 		}
 	}
 	w.meta = d.meta.persist(w.batch)

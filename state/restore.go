@@ -84,7 +84,7 @@ func (p *Part) applied(b *Batch, rec storeRecord) error {
 	if p.d.closed.Load() {
 		return ErrClosed
 	}
-	b.Set(p.catalogue, rec.append(nil))
+	b.Set(p.catalogue, rec.bytes())
 	if err := p.d.e.Write(b); err != nil {
 		return fmt.Errorf("restoring store %q: %w", p.name, err)
 	}

@@ -147,7 +147,7 @@ func TestFindingAWindowAllocatesNothing(t *testing.T) {
 	for _, kind := range []state.Kind{state.KindWindow, state.KindWindowByKey} {
 		db, err := state.Open(state.NewMemory(), state.Options{Stores: []state.Spec{{Name: "w", Kind: kind}}})
 		must(t, err)
-		defer db.Close()
+		t.Cleanup(func() { db.Close() })
 		s, err := state.OpenWindow(db, "w", codec.String, codec.Int64)
 		must(t, err)
 		record := func() {

@@ -35,9 +35,8 @@ func (g Grouped[K, V]) TryUpdate[A any](store string, f func(key K, value V, row
 func aggregate[K, V, A any](g Grouped[K, V], kind, store string, opts []AggregateOption, value codec.Codec[A], isNil bool,
 	f func(key K, value V, row A, ok bool) (A, bool, error)) Table[K, A] {
 
-	s, b := g.s, g.s.at().b
-	set := settingsOf(opts)
-	s = g.byKey(store)
+	b, set := g.s.at().b, settingsOf(opts)
+	s := g.byKey(store)
 	if set.keyCodec == nil {
 		set.keyCodec = g.set.keyCodec
 	}

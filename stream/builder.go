@@ -160,14 +160,10 @@ func (b *Builder) takeStoreName(n *graph.Node, name string, s *graph.Store) {
 	}
 }
 
-// copartition notes that n brings records of topics together by key, so that
-// the topics must be partitioned alike. Without topics they are all that
-// reach n.
-func (b *Builder) copartition(n *graph.Node, topics ...*graph.Topic) {
-	if len(topics) == 0 {
-		topics = graph.SourcesOf(n)
-	}
-	b.coparts = append(b.coparts, graph.Copart{Node: n, Topics: topics})
+// copartition notes that n brings records of all topics that reach it together
+// by key, so that the topics must be partitioned alike.
+func (b *Builder) copartition(n *graph.Node) {
+	b.coparts = append(b.coparts, graph.Copart{Node: n, Topics: graph.SourcesOf(n)})
 }
 
 // A problem is a mistake in a topology.

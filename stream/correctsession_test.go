@@ -17,13 +17,13 @@ import (
 // very moment a record still counts and the final result is not sent yet. The
 // reference has two answers to that, and loses rows between them.
 type sessionModel struct {
-	name            string
-	gap, grace      int64
-	final           bool
-	agg, add, merge func(a, b any) any // agg is the first value; merge joins two rows
-	latest          int64
-	open            []session
-	edge            bool // a record came for a session in the very moment of its close
+	name       string
+	gap, grace int64
+	final      bool
+	add, merge func(a, b any) any // merge joins two rows
+	latest     int64
+	open       []session
+	edge       bool // a record came for a session in the very moment of its close
 }
 
 type session struct {

@@ -21,7 +21,7 @@ var followWords = regexp.MustCompile(`^in\.groupByKey\(\)\.windowedBy\((Sliding|
 // seen a little longer; and sliding windows keep rows that are no windows.
 func (tr *trace) shown(store string, rows []stream.Row) []stream.Row {
 	w := followWords.FindStringSubmatch(tr.Topology)
-	if w == nil || w[5] != store {
+	if len(w) == 0 || w[5] != store {
 		return rows
 	}
 	at := func(r stream.Row) int64 { return r.End }
@@ -42,7 +42,7 @@ func (tr *trace) shown(store string, rows []stream.Row) []stream.Row {
 // newSlideModel reads a topology of sliding windows and nothing else.
 func newSlideModel(tr *trace) (m stream.WindowModel, store string, ok bool) {
 	w := followWords.FindStringSubmatch(tr.Topology)
-	if w == nil || w[1] != "Sliding" {
+	if len(w) == 0 || w[1] != "Sliding" {
 		return nil, "", false
 	}
 	s := &stream.SlideModel{Apart: num(w[2] + w[4]), Grace: num(w[3]), Aggregate: stream.ModelCount}

@@ -21,12 +21,12 @@ import (
 // repartition topic named after store. Records without key or value are
 // dropped. [KeyCodec] is for the ids.
 func (s Stream[K, V]) Dedup[ID any](store string, id func(key K, value V) ID, ttl time.Duration, opts ...StoreOption) Stream[K, V] {
-	b, set := s.at().b, settingsOf(opts)
+	b, set, in := s.at().b, settingsOf(opts), s
 	if s.n.rekeyed {
-		s = repartition(s, store, settings{})
+		in = repartition(s, store, settings{})
 	}
-	n := &streamNode[K, V]{b: b, key: s.n.key, value: s.n.value}
-	n.node = b.add("dedup", set, s.n.node)
+	n := &streamNode[K, V]{b: b, key: in.n.key, value: in.n.value}
+	n.node = b.add("dedup", set, in.n.node)
 	b.needFunc(n.node, id == nil)
 	if ttl <= 0 || ttl%time.Millisecond != 0 || ttl.Milliseconds() > math.MaxInt64/idTTLs {
 		b.problem(n.node, "its ttl of %v is no whole number of milliseconds from 1 on; give it one", ttl)

@@ -96,7 +96,8 @@ func rekeys(n *graph.Node) bool {
 }
 
 func (tr *trial) graph() *graph.Graph {
-	defer tr.mode()()
+	back := tr.mode()
+	defer back()
 	top, err := stream.Build(shapes[tr.shape])
 	if err != nil {
 		panic(err)
@@ -154,7 +155,8 @@ func (tr *trial) String() string {
 // run returns how many crashes there were.
 func (tr *trial) run(t *testing.T) int {
 	t.Helper()
-	defer tr.mode()()
+	back := tr.mode()
+	defer back()
 	plain := tr.play(t, tr.commits, nil)
 	rough := tr.play(t, tr.commits, rand.New(rand.NewPCG(tr.seed, 1)))
 	tr.same(t, "results after crashes and moves", rough.results, plain.results)

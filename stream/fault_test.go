@@ -16,7 +16,7 @@ func TestAFaultIsFoundInWhatRunReturns(t *testing.T) {
 	if !ok {
 		t.Fatalf("no Fault in %T", err)
 	}
-	if f.Code != "SEMEL-X" || f.What != "it broke" || f.Where != "here" || f.Do != "mend it" || f.Err != io.ErrUnexpectedEOF { //nolint:errorlint // the very one
+	if f.Code != "SEMEL-X" || f.What != "it broke" || f.Where != "here" || f.Do != "mend it" || f.Err != io.ErrUnexpectedEOF {
 		t.Errorf("got %+v", f)
 	}
 	if !errors.Is(err, io.ErrUnexpectedEOF) {

@@ -76,7 +76,7 @@ func joinOn[K, V, FK, V2, R any](t Table[K, V], name string, other Table[FK, V2]
 	}
 
 	from.needOld()
-	from.use(func(o *opener) (tablePort[K, V], error) { return j.openLeft(o, from, registerSink, register) })
+	from.use(func(o *opener) (tablePort[K, V], error) { return j.openLeft(o, registerSink, register) })
 	j.readRegistrations(b, registerSource, register, to, answerSink, answers)
 	to.use(func(o *opener) (tablePort[FK, V2], error) {
 		p, err := j.openRight(o, to, answerSink, answers)

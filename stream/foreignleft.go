@@ -10,7 +10,7 @@ import (
 )
 
 // openLeft opens what sends subscriptions.
-func (j *foreignJoin[K, V, FK, V2, R]) openLeft(o *opener, from *tableNode[K, V], sink *graph.Node, register *graph.Topic) (tablePort[K, V], error) {
+func (j *foreignJoin[K, V, FK, V2, R]) openLeft(o *opener, sink *graph.Node, register *graph.Topic) (tablePort[K, V], error) {
 	to, err := newSink(o, sink, Topic[[]byte, []byte]{Name: register.Name, Key: codec.Bytes, Value: codec.Bytes})
 	return &subscriber[K, V, FK, V2, R]{foreignJoin: j, o: o, to: to}, err
 }

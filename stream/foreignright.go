@@ -123,11 +123,11 @@ type rightChanges[K, V, FK, V2, R any] struct {
 
 // change answers all who have subscribed to the row, in order of their keys.
 func (p rightChanges[K, V, FK, V2, R]) change(c change[FK, V2]) error {
-	prefix, err := p.prefix(p.key[:0], c.key)
+	prefix, err := p.prefix(p.answerer.key[:0], c.key)
 	if err != nil {
 		return err
 	}
-	p.key = prefix
+	p.answerer.key = prefix
 	a := answerOf[V2]{value: c.new, ok: c.hasNew, ms: c.ms, headers: c.headers}
 	if a.bytes, err = p.encode(c.new, c.hasNew); err != nil {
 		return err

@@ -58,7 +58,10 @@ func suppress[K, V any](from *tableNode[K, V], store string, wait time.Duration,
 			o: o, node: n.node, kv: kv, out: out, wait: wait.Milliseconds(), set: set,
 			time: o.operatorTime(n.node), order: newHeldOrder[K](o), sizer: newHeldSizer(kept.key, kept.value),
 		}
-		return p, p.restore()
+		if err := p.restore(); err != nil {
+			return nil, err
+		}
+		return p, nil
 	})
 	return n
 }

@@ -159,7 +159,7 @@ func (p leftPort[K, V, V2, R]) change(c change[K, V]) error {
 		if p.lmet {
 			c.old, c.hasOld = p.l.old, p.l.hasOld
 		}
-		p.l, p.lmet = c, true
+		p.tableJoin.l, p.tableJoin.lmet = c, true
 		return nil
 	}
 	row, ms, ok, err := p.right.row(c.key)
@@ -179,7 +179,7 @@ func (p rightPort[K, V, V2, R]) change(c change[K, V2]) error {
 		if p.rmet {
 			c.old, c.hasOld = p.r.old, p.r.hasOld
 		}
-		p.r, p.rmet = c, true
+		p.tableJoin.r, p.tableJoin.rmet = c, true
 		return nil
 	}
 	row, ms, ok, err := p.left.row(c.key)

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -261,29 +260,4 @@ func (s goldenStep) wanted() []*kgo.Record {
 		out = append(out, o.kafka())
 	}
 	return out
-}
-
-// numberIn reads a number out of the words of a topology; 0 if it is not there.
-func (tr *trace) numberIn(pattern string) int64 {
-	m := regexp.MustCompile(pattern).FindStringSubmatch(tr.Topology)
-	if m == nil {
-		return 0
-	}
-	n, err := strconv.ParseInt(m[1], 10, 64)
-	if err != nil {
-		panic(err)
-	}
-	return n
-}
-
-// latest is the time that the records up to step i have brought an operator to
-// that sees all of them.
-func (tr *trace) latest(i int) int64 {
-	ms := int64(math.MinInt64)
-	for _, s := range tr.Steps[:i+1] {
-		if s.In != nil {
-			ms = max(ms, s.In.Ts)
-		}
-	}
-	return ms
 }

@@ -98,7 +98,7 @@ func (v WindowView[K, V]) each(from, to time.Time,
 			return
 		}
 		for _, db := range dbs {
-			more := true
+			var more bool
 			if v.sessions {
 				more = v.yieldSessions(db, first, last, sessions, yield)
 			} else {

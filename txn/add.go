@@ -39,6 +39,7 @@ func (p *Producer) Add(ctx context.Context, tps []TP) error {
 		return p.fail(err)
 	}
 	p.addedAt = time.Now()
+	p.meet(tps)
 	for _, t := range req.Topics {
 		for _, n := range t.Partitions {
 			p.added[TP{Topic: t.Topic, Partition: n}] = struct{}{}

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/pprof"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/zap/zaptest"
 )
@@ -124,9 +127,42 @@ func (c *copying) copied(rs ...*running) {
 	for c.seen < c.fed {
 		c.seen += c.reader.PollFetches(ctx).NumRecords()
 		if ctx.Err() != nil {
-			c.Fatalf("%d of %d records copied: %v", c.seen, c.fed, context.Cause(ctx))
+			c.Fatalf("%d of %d records copied: %v\n%s", c.seen, c.fed, context.Cause(ctx), c.whereabouts())
 		}
 	}
+}
+
+// whereabouts says how far the input and the output came, what holds them up,
+// and where every goroutine is.
+func (c *copying) whereabouts() string {
+	var b strings.Builder
+	ctx, cancel := context.WithTimeout(context.Background(), farewell)
+	defer cancel()
+	for _, topic := range []string{c.in, c.out} {
+		end, err := c.adm.ListEndOffsets(ctx, topic)
+		stable, err2 := c.adm.ListCommittedOffsets(ctx, topic)
+		end.Each(func(o kadm.ListedOffset) {
+			s, _ := stable.Lookup(topic, o.Partition)
+			fmt.Fprintf(&b, "%s[%d]: end %d, stable %d\n", topic, o.Partition, o.Offset, s.Offset)
+		})
+		if err := errors.Join(err, err2); err != nil {
+			fmt.Fprintf(&b, "%s: %v\n", topic, err)
+		}
+	}
+	offs, err := c.adm.FetchOffsets(ctx, c.group)
+	offs.Each(func(o kadm.OffsetResponse) {
+		fmt.Fprintf(&b, "group: %s[%d] at %d\n", o.Topic, o.Partition, o.At)
+	})
+	txns, err2 := c.adm.ListTransactions(ctx, nil, nil)
+	for _, t := range txns.Sorted() {
+		fmt.Fprintf(&b, "transaction %s of producer %d: %s\n", t.TxnID, t.ProducerID, t.State)
+	}
+	if err := errors.Join(err, err2); err != nil {
+		fmt.Fprintln(&b, err)
+	}
+	fmt.Fprintln(&b, c.handled.Load(), "records handled")
+	_ = pprof.Lookup("goroutine").WriteTo(&b, 1)
+	return b.String()
 }
 
 // check is the proof: the output, and the input's positions at its very end.

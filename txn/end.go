@@ -32,12 +32,26 @@ func (p *Producer) End(ctx context.Context, commit bool) error {
 	if err := p.sameProducer(ctx); err != nil {
 		return p.fail(err)
 	}
-	if err := p.cl.EndTransaction(ctx, kgo.TransactionEndTry(commit)); err != nil {
-		return p.fail(endError(p.id, commit, err))
+	p.learn()
+	if err := p.endClient(ctx, commit); err != nil {
+		return p.fail(err)
 	}
 	p.open, p.prepared, p.produced = false, false, 0
 	clear(p.added)
 	return nil
+}
+
+// endClient has the client send EndTxn, and believes its log rather than its
+// word.
+func (p *Producer) endClient(ctx context.Context, commit bool) error {
+	p.witness.forget()
+	if err := p.cl.EndTransaction(ctx, kgo.TransactionEndTry(commit)); err != nil {
+		return endError(p.id, commit, err)
+	}
+	if !commit {
+		return nil
+	}
+	return p.witness.committed(p.id)
 }
 
 // settle waits for the records of a transaction to be aborted. They cannot be

@@ -54,9 +54,12 @@ type Producer struct {
 	open     bool
 	prepared bool
 	produced int64
-	added    map[TP]struct{} // in the open transaction
-	addedAt  time.Time       // the last of them
-	spent    error           // the first error
+	added    map[TP]struct{}     // in the open transaction
+	topics   map[string]struct{} // that were ever added
+	fresh    bool                // some of them in the open transaction, see learn
+	addedAt  time.Time           // the last of them
+	spent    error               // the first error
+	witness  *witness
 
 	promise func(*kgo.Record, error) // one for all records, so that none allocates
 	lost    atomic.Pointer[ProduceError]
@@ -78,11 +81,11 @@ func NewProducer(id string, opts ...kgo.Opt) (*Producer, error) {
 		kgo.MaxBufferedRecords(1<<20), // 50,000, the default, blocks bursts
 		kgo.ProducerBatchCompression(kgo.NoCompression()),
 	)
-	cl, err := kgo.NewClient(append(all, opts...)...)
+	cl, w, err := witnessed(append(all, opts...))
 	if err != nil {
 		return nil, fmt.Errorf("txn: producer %s: %w", id, err)
 	}
-	p := &Producer{id: id, cl: cl, log: zap.NewNop(), added: map[TP]struct{}{}}
+	p := &Producer{id: id, cl: cl, witness: w, log: zap.NewNop(), added: map[TP]struct{}{}, topics: map[string]struct{}{}}
 	p.promise = p.done
 	return p, nil
 }

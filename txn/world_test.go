@@ -151,11 +151,18 @@ func (w *world) member(group, topic string, opts ...kgo.Opt) (*kgo.Client, func(
 // the end of the partitions.
 func (w *world) write(recs ...*kgo.Record) {
 	w.Helper()
-	p := w.client(kgo.TransactionalID(name("feeder")))
+	p, err := NewProducer(name("feeder"), kgo.SeedBrokers(w.seeds...), kgo.ProducerLinger(0))
+	w.must(err)
 	defer p.Close()
-	w.must(p.BeginTransaction())
-	w.must(p.ProduceSync(w.ctx, recs...).FirstErr())
-	w.must(p.EndTransaction(w.ctx, kgo.TryCommit))
+	w.must(p.Init(w.ctx))
+	var tps []TP
+	for _, r := range recs {
+		tps = append(tps, TP{Topic: r.Topic, Partition: r.Partition})
+	}
+	w.must(p.Add(w.ctx, tps))
+	p.Produce(recs)
+	w.must(p.Prepare(w.ctx, Member{}, nil))
+	w.must(p.End(w.ctx, true))
 }
 
 func rec(topic string, part int32, key, value string) *kgo.Record {

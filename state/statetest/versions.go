@@ -228,7 +228,7 @@ func (v *versions) elsewhere(m *windows, db *state.DB) {
 	m.must(err)
 	s.SetTime(v.kept)
 	for key := range v.committed {
-		for at := int64(0); at <= 101; at++ {
+		for at := range int64(102) {
 			got, from, to, ok, err := s.GetAsOf(key, at)
 			m.must(err)
 			if want, wantFrom, wantTo, has := get(v.committed[key], at, v.kept); got != want || from != wantFrom || to != wantTo || ok != has {

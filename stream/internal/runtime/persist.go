@@ -114,10 +114,10 @@ func (w *worker) settle(t *task) {
 
 // purgeDue deletes processed records of repartition topics, which nobody else
 // reads, up to committed offsets and no further.
-func (w *worker) purgeDue(ctx context.Context, offs seam.Offsets) error {
+func (w *worker) purgeDue(ctx context.Context, offs seam.Offsets) {
 	now := w.app.env.Clock.Now()
 	if now.Before(w.purgeAt) {
-		return nil
+		return
 	}
 	w.purgeAt = now.Add(w.app.cfg.PurgeInterval)
 	before := map[seam.TP]int64{}
@@ -127,12 +127,11 @@ func (w *worker) purgeDue(ctx context.Context, offs seam.Offsets) error {
 		}
 	}
 	if len(before) == 0 {
-		return nil
+		return
 	}
 	w.app.env.Go("purge", func() {
 		if err := w.app.env.Broker.Purge(ctx, before); err != nil {
 			w.log.Warn("processed records of repartition topics could not be deleted; it will be tried again", zap.Error(err))
 		}
 	})
-	return nil
 }
