@@ -103,7 +103,9 @@ func (s *Window[K, V]) Delete(key K, start int64, time int64) error {
 // become free.
 func (s *Window[K, V]) Add(key K, start int64, v V, time int64) error {
 	p := s.o.p
-	assert.That(p.rec.keys.kind == KindWindowByKey, "store %s: Add to a %s store", p.name, p.rec.keys.kind)
+	if kind := p.rec.keys.kind; kind != KindWindowByKey { // the assertion's arguments cost an allocation
+		assert.That(false, "store %s: Add to a %s store", p.name, kind)
+	}
 	for n := p.seq.now + 1; ; n++ {
 		if uint32(n) == 0 { // the number of rows that are put
 			continue
