@@ -71,8 +71,10 @@ func (s *Window[K, V]) Remove(ref Ref, time int64) { s.o.removeRef(ref, time) }
 
 // Get returns the row of key and start.
 func (s *Window[K, V]) Get(key K, start int64) (v V, time int64, ok bool, err error) {
-	_, v, time, ok, err = s.Find(key, start)
-	return v, time, ok, err
+	if s.kbuf, err = s.place(s.kbuf[:0], key, start, 0); err != nil || start < s.o.gone.now {
+		return v, 0, false, err
+	}
+	return s.o.getRow(s.kbuf)
 }
 
 // Put sets the row of key and start, unless it would have expired.
