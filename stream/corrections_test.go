@@ -14,7 +14,7 @@ var corrections = map[string]func(*trace){
 	"no-id-sliding-sent-twice":    leaveOutTagged("no-id-sliding-sent-twice"),
 	"no-id-sliding-miscount":      asSliding,
 	"no-id-late-not-dropped":      dropTagged("no-id-late-not-dropped"),
-	"no-id-cogroup-own-time":      dropTagged("no-id-cogroup-own-time"),
+	"no-id-cogroup-own-time":      asCogroup,
 	"no-id-null-value-aggregated": nullsAsText,
 	"no-id-lost-final":            withLostFinals,
 	"no-id-session-equality":      asSessions,
@@ -42,6 +42,9 @@ func correct(tr *trace) (unknown string, ok bool) {
 	}
 	if _, ok := newJoinModel(tr); ok {
 		asJoined(tr) // also where the fault is not named: see joinModel.forgets
+	}
+	if _, ok := newCogroupModel(tr); ok {
+		asCogroup(tr) // also where nothing is tagged: a late record may go on with a row that has not expired
 	}
 	laterFinals(tr)
 	return "", true

@@ -44,6 +44,7 @@ func suppress[K, V any](from *tableNode[K, V], store string, wait time.Duration,
 	from.needOld()
 	value := codecFor(b, n.node, set.valueCodec, from.value)
 	kept := newStore(b, n.node, store, set, codecFor(b, n.node, set.keyCodec, from.key), heldCodec[V]{value})
+	kept.store.Format = heldFormat
 	b.autoName(n.node, store)
 	from.use(func(o *opener) (tablePort[K, V], error) {
 		kv, err := kept.open(o)
