@@ -13,7 +13,7 @@ var corrections = map[string]func(*trace){
 	"no-id-initial-as-old":        leaveOutTagged("no-id-initial-as-old"),
 	"no-id-sliding-sent-twice":    leaveOutTagged("no-id-sliding-sent-twice"),
 	"no-id-sliding-miscount":      asSliding,
-	"no-id-late-not-dropped":      dropTagged("no-id-late-not-dropped"),
+	"no-id-late-not-dropped":      leaveOutTagged("no-id-late-not-dropped"), // see counted
 	"no-id-cogroup-own-time":      dropTagged("no-id-cogroup-own-time"),
 	"no-id-null-value-aggregated": nullsAsText,
 	"no-id-lost-final":            withLostFinals,
