@@ -70,7 +70,7 @@ func TestRecordsThatWaitedAreJoinedByTimeKeyAndOrder(t *testing.T) {
 func TestAJoinThatWaitsRepartitionsBefore(t *testing.T) {
 	r := newRig(t, func(b *Builder) {
 		b.Stream(texts2).SelectKey(func(_, v string) string { return v[:1] }).
-			Join(versionedTable(b), plus, Wait("buf", graceMs*ms), Name("wait")).To(out)
+			Join(versionedTable(b), plusText, Wait("buf", graceMs*ms), Name("wait")).To(out)
 	})
 	send(r, texts, rec("x", "T", 1))
 	send(r, texts2, rec("a", "xa", 5), rec("a", "y", 15))
@@ -183,7 +183,7 @@ func TestWaitDoesWhatItsDefinitionSaysWhateverIsAborted(t *testing.T) {
 
 func TestMistakesWithWait(t *testing.T) {
 	join := func(table func(b *Builder) Table[string, string], opts ...JoinOption) func(*Builder) {
-		return func(b *Builder) { b.Stream(texts2).Join(table(b), plus, opts...).To(out) }
+		return func(b *Builder) { b.Stream(texts2).Join(table(b), plusText, opts...).To(out) }
 	}
 	plain := func(b *Builder) Table[string, string] { return b.Table(texts, "rows") }
 	for text, define := range map[string]func(*Builder){

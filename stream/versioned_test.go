@@ -17,7 +17,7 @@ func versionedTable(b *Builder) Table[string, string] {
 	return b.Table(texts, "rows", Versioned(keptMs*ms))
 }
 
-func plus(a, b string) string { return a + "+" + b }
+func plusText(a, b string) string { return a + "+" + b }
 
 func TestAVersionedTableTellsOfOldVersionsAndDropsWhatIsLate(t *testing.T) {
 	r := newRig(t, func(b *Builder) {
@@ -61,13 +61,13 @@ func optionalRight(a, b string, ok bool) string {
 	if !ok {
 		b = "-"
 	}
-	return plus(a, b)
+	return plusText(a, b)
 }
 
 func TestOldVersionsMakeNoResultsOfForeignKeyJoins(t *testing.T) {
 	r := newRig(t, func(b *Builder) {
 		versionedTable(b).JoinOn("on", b.Table(texts2, "right", Versioned(keptMs*ms)),
-			func(_, v string) (string, bool) { return v, true }, plus).To(out)
+			func(_, v string) (string, bool) { return v, true }, plusText).To(out)
 	})
 	send(r, texts2, rec("x", "X", 10), rec("x", "old", 9))
 	send(r, texts, rec("a", "x", 20), rec("a", "y", 19))
@@ -82,7 +82,7 @@ func TestVersionsAreKeptOfAnyTable(t *testing.T) {
 			ToTable("shouted", Versioned(keptMs*ms))
 		total := b.Stream(texts).GroupByKey().Count("n", EmitEach()).Stored("counts", Versioned(keptMs*ms))
 		asOf := b.Stream(texts2)
-		asOf.Join(shouted, plus).To(out)
+		asOf.Join(shouted, plusText).To(out)
 		asOf.Join(total, func(v string, n int64) string { return fmt.Sprint(v, n) }).To(out2)
 	})
 	send(r, texts, rec("a", "x", 10), rec("a", "y", 20))
@@ -113,7 +113,7 @@ func TestVersionsAndTheirTimeSurviveAMove(t *testing.T) {
 	r := newRig(t, func(b *Builder) {
 		table := versionedTable(b)
 		table.To(out)
-		b.Stream(texts2).Join(table, plus).To(out2)
+		b.Stream(texts2).Join(table, plusText).To(out2)
 	})
 	send(r, texts, rec("a", "1", 10), rec("a", "3", 60), rec("b", "x", 20))
 	r.commit()
@@ -218,7 +218,7 @@ func TestMistakesWithVersions(t *testing.T) {
 		},
 		"no order with the streams": func(b *Builder) {
 			g := b.GlobalTable(texts, "g", Versioned(time.Second))
-			b.Stream(texts2).JoinGlobal(g, func(k, _ string) (string, bool) { return k, true }, plus).To(out)
+			b.Stream(texts2).JoinGlobal(g, func(k, _ string) (string, bool) { return k, true }, plusText).To(out)
 		},
 		"whose old versions it cannot hold back": func(b *Builder) { versionedTable(b).Filter(long).Suppress("held", time.Second).To(out) },
 		`which is versioned; keep the newest`:    func(b *Builder) { useAll(b, b.Table(texts2, "rows", Versioned(time.Second))) },
