@@ -79,14 +79,14 @@ func readDelayKey(src []byte) (ms int64, key []byte, err error) {
 func delay[K, V any](b *Builder, node *graph.Node, s *streamNode[K, V], set settings) func(o *opener, join port[K, V]) (port[K, V], error) {
 	key := codecFor(b, node, set.keyCodec, s.key)
 	value := codecFor(b, node, set.valueCodec, s.value)
-	kept := newStore(b, node, set.wait.store, settings{}, codec.Bytes, heldCodec[V]{value})
+	kept := newStore(b, node, set.wait.store, settings{}, codec.Bytes, heldBytes)
 	return func(o *opener, join port[K, V]) (port[K, V], error) {
 		kv, err := kept.open(o)
 		if err != nil {
 			return nil, err
 		}
 		p := &delayPort[K, V]{
-			o: o, node: node, key: key, kv: kv, grace: set.wait.grace.Milliseconds(), join: join,
+			o: o, node: node, key: key, value: value, kv: kv, grace: set.wait.grace.Milliseconds(), join: join,
 			time: o.operatorTime(node), count: o.number(0), first: o.number(0),
 		}
 		keepAdded(o, kept.store.Name, func() int64 { return p.count.now }, p.count.set)
@@ -102,13 +102,16 @@ type delayPort[K, V any] struct {
 	o     *opener
 	node  *graph.Node
 	key   codec.Codec[K]
-	kv    *state.KV[[]byte, held[V]]
+	kv    *state.KV[[]byte, held[[]byte]]
+	value codec.Codec[V]
 	grace int64
 	join  port[K, V]
 	time  operatorTime
 	count *number // of records that have waited, ever
 	first *number // no record that waits is older
-	buf   []byte
+	buf   []byte  // scratch: a key of the store
+
+	encoded []byte // scratch: a value
 }
 
 func (p *delayPort[K, V]) push(r Record[K, V]) error {
@@ -128,7 +131,10 @@ func (p *delayPort[K, V]) push(r Record[K, V]) error {
 	if err != nil {
 		return p.o.rowsFailed(p.node, err)
 	}
-	h := held[V]{new: r.Value, hasNew: true, ms: ms, headers: r.Headers}
+	if p.encoded, err = p.value.Append(p.encoded[:0], r.Value); err != nil {
+		return p.o.fail(p.node, runtime.OpEncode, err)
+	}
+	h := held[[]byte]{new: p.encoded, hasNew: true, ms: ms, headers: r.Headers}
 	h.from(p.o.task.Source())
 	p.kv.Set(ref, h, ms)
 	p.first.lower(ms)
@@ -199,8 +205,12 @@ func (p *delayPort[K, V]) due(to int64) (list []delayed[K, V], err error) {
 		if err != nil {
 			return nil, err
 		}
+		v, err := p.value.Decode(row.Value.new)
+		if err != nil {
+			return nil, err
+		}
 		list = append(list, delayed[K, V]{bytes.Clone(row.Key), Record[K, V]{
-			Key: key, Value: row.Value.new, Time: timeOf(ms), Headers: row.Value.headers,
+			Key: key, Value: v, Time: timeOf(ms), Headers: row.Value.headers,
 		}})
 	}
 	p.first.set(next)
