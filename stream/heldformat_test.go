@@ -50,7 +50,7 @@ func TestRowsThatSuppressHoldsSayTheirFormatAndThoseThatDoNotAreRead(t *testing.
 		t.Errorf("the changelog has %q, want %q", got, want)
 	}
 	got := p.results()
-	if len(got) != 2 || !slices.Equal(got["out/0 k"], []string{"x@1"}) || !slices.Equal(got["out/0 old"], []string{"x@1"}) {
+	if len(got) != 2 || !slices.Equal(got[`out/0 "k"`], []string{`"x"@1`}) || !slices.Equal(got[`out/0 "old"`], []string{`"x"@1`}) {
 		t.Errorf("let through: %v", got)
 	}
 }

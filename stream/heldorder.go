@@ -9,9 +9,10 @@ import (
 	"github.com/semelstream/semel/stream/internal/runtime"
 )
 
-// A heldAt is a change that is held back, as the order sees it.
+// A heldAt is a change that is held back, as the order sees it, or a row that
+// goes when it is old.
 type heldAt[K any] struct {
-	since   int64
+	since   int64  // when the wait began, or the row's time
 	encoded string // the key as in the store
 	key     K
 	size    int64 // of the row, 0 if nobody limits bytes
@@ -103,12 +104,12 @@ func (s *heldOrder[K]) undo() {
 // A heldSizer encodes keys for the order, and rows where their size matters.
 type heldSizer[K, V any] struct {
 	key   codec.Codec[K]
-	value codec.Codec[held[V]]
+	value codec.Codec[V]
 	own   func(K) K // makes a key that can be kept
 	buf   []byte
 }
 
-func newHeldSizer[K, V any](key codec.Codec[K], value codec.Codec[held[V]]) heldSizer[K, V] {
+func newHeldSizer[K, V any](key codec.Codec[K], value codec.Codec[V]) heldSizer[K, V] {
 	own := func(key K) K { return key }
 	if o, ok := key.(codec.Owner[K]); ok {
 		own = o.Own
@@ -116,7 +117,7 @@ func newHeldSizer[K, V any](key codec.Codec[K], value codec.Codec[held[V]]) held
 	return heldSizer[K, V]{key: key, value: value, own: own}
 }
 
-func (s *heldSizer[K, V]) of(key K, h held[V], sized bool) (encoded string, size int64, err error) {
+func (s *heldSizer[K, V]) of(key K, v V, sized bool) (encoded string, size int64, err error) {
 	if s.buf, err = s.key.Append(s.buf[:0], key); err != nil {
 		return "", 0, err
 	}
@@ -124,7 +125,7 @@ func (s *heldSizer[K, V]) of(key K, h held[V], sized bool) (encoded string, size
 	if !sized {
 		return encoded, 0, nil
 	}
-	if s.buf, err = s.value.Append(s.buf, h); err != nil {
+	if s.buf, err = s.value.Append(s.buf, v); err != nil {
 		return "", 0, err
 	}
 	return encoded, int64(len(s.buf)), nil

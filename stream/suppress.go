@@ -78,7 +78,7 @@ type suppressPort[K, V any] struct {
 	set   settings
 	time  operatorTime
 	order *heldOrder[K]
-	sizer heldSizer[K, V]
+	sizer heldSizer[K, held[V]]
 }
 
 func (p *suppressPort[K, V]) restore() error {
