@@ -115,6 +115,7 @@ const (
 	noTarget   = "no partition"
 	noForeign  = "no foreign key"
 	late       = "late"
+	oldVersion = "old version"
 	duplicate  = "duplicate"
 	noWindow   = "no window"
 	expired    = "expired"

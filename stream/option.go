@@ -139,6 +139,9 @@ type settings struct {
 	resetSet             bool
 	uses                 []Handle
 	tombstones           bool
+	history              time.Duration // of versions
+	versioned            bool
+	wait                 *waitSetting // nil: a join does not wait
 
 	// keepNoKey makes a repartition topic keep records without a key, for left
 	// joins, which pass them on. No option sets it.

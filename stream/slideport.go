@@ -83,8 +83,9 @@ type slideUpdates[K, A any] struct {
 	expiry *expiry
 	finals *followFinals[K, A] // nil if nobody asks
 
-	near   []slideRow // the rows around the record at hand
-	values []A        // and their values
+	near   []slideRow              // the rows around the record at hand
+	values []A                     // and their values
+	found  []state.WindowRow[K, A] // scratch of find
 	steps  []slideStep
 }
 
@@ -128,14 +129,15 @@ func (p *slidePort[K, V, A]) push(r Record[K, V]) error {
 }
 
 // find reads the rows that the rules want to see.
-func (p *slideUpdates[K, A]) find(key K, ms, now int64) error {
+func (p *slideUpdates[K, A]) find(key K, ms, now int64) (err error) {
 	clear(p.values)
 	p.near, p.values = p.near[:0], p.values[:0]
 	from, to := p.rules.span(ms, now)
-	for row, err := range p.rows.Fetch(key, from, to) {
-		if err != nil {
-			return err
-		}
+	clear(p.found)
+	if p.found, err = p.rows.AppendFetch(p.found[:0], key, from, to); err != nil {
+		return err
+	}
+	for _, row := range p.found {
 		p.near = append(p.near, p.rules.row(row.Start, row.Time))
 		p.values = append(p.values, row.Value)
 	}

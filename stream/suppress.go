@@ -33,6 +33,8 @@ func suppress[K, V any](from *tableNode[K, V], store string, wait time.Duration,
 	n := &tableNode[K, V]{b: b, key: from.key, value: from.value}
 	n.node = b.add("suppress", set, from.node)
 	switch {
+	case from.history > 0:
+		b.problem(n.node, "it follows a versioned table, whose old versions it cannot hold back; put .Stored(\"name\") in between, which has the newest ones")
 	case wait <= 0 || wait%time.Millisecond != 0:
 		b.problem(n.node, "its wait of %v is no whole number of milliseconds from 1 on; give it one", wait)
 	case set.maxKeys < 0 || set.maxBytes < 0:

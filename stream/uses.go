@@ -73,6 +73,9 @@ func (t Table[K, V]) usedBy(b *Builder, node *graph.Node) {
 		b.problem(node, "it reads %s, whose rows are only worked out when they change; keep them with .Stored(\"name\") and use that table", label(t.n.node))
 		return
 	}
+	if t.n.history > 0 {
+		b.problem(node, "it reads %s, which is versioned; keep the newest versions with .Stored(\"name\") and use that table", label(t.n.node))
+	}
 	useStore(b, node, t.n.store)
 }
 

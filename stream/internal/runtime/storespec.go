@@ -13,8 +13,7 @@ import (
 const minSegment = 60_000
 
 // changelogConfig is the configuration of a store's changelog. An input that is
-// a table's changelog is the user's: a compacted one forgets the same versions for
-// whoever reads it as a table.
+// a table's changelog is the user's.
 func changelogConfig(s *graph.Store) map[string]string {
 	switch {
 	case s.Source != nil:
