@@ -8,9 +8,10 @@ import (
 	"github.com/semelstream/semel/stream/internal/runtime"
 )
 
-// A heldAt is a change that is held back, as the order sees it.
+// A heldAt is a change that is held back, as the order sees it, or a row that
+// goes when it is old.
 type heldAt struct {
-	since int64
+	since int64  // when the wait began, or the row's time
 	key   string // as in the store
 	size  int64  // of the row, 0 if nobody limits bytes
 }

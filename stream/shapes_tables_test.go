@@ -12,6 +12,7 @@ func init() {
 	shapes["cogroup-three"] = shapeCogroupThree
 	shapes["cogroup-tumbling"] = shapeCogroupTumbling
 	shapes["cogroup-session"] = shapeCogroupSession
+	shapes["cogroup-sliding-close"] = shapeCogroupSlidingClose // there is no golden trace of it
 	shapes["fk-inner"] = shapeFkInner
 	shapes["fk-left"] = shapeFkLeft
 	shapes["fk-inner-from-key"] = shapeFkInnerFromKey
@@ -41,6 +42,14 @@ func shapeCogroupTumbling(b *stream.Builder) {
 	b.Stream(topic("p")).GroupByKey().Cogroup(keepCat).
 		With(b.Stream(topic("q")).GroupByKey(), keepCatUpper).
 		ToWindows("agg", stream.Tumbling(10*ms, 5*ms), eachWindow()...).
+		To(windowedText)
+}
+
+func shapeCogroupSlidingClose(b *stream.Builder) {
+	b.Stream(topic("p")).GroupByKey().Cogroup(keepCat).
+		With(b.Stream(topic("q")).GroupByKey(), keepCatUpper).
+		ToWindows("agg", stream.Sliding(10*ms, 5*ms)).
+		Final().
 		To(windowedText)
 }
 

@@ -57,7 +57,15 @@ func (s Store[K, V]) usedBy(b *Builder, node *graph.Node) {
 
 func (s Store[K, V]) bind(t *Task) (binding, error) {
 	kv, err := s.kept.open(t.o)
-	return binding{s.kept, &keyValue[K, V]{reader[K, V]{t, kv, kv}}}, err
+	if err != nil {
+		return binding{}, err
+	}
+	rows, err := openAging(t.o, s.kept, s.aging, kv)
+	if rows == nil {
+		return binding{s.kept, &keyValue[K, V]{reader[K, V]{t, kv, kv}}}, err
+	}
+	t.aging = append(t.aging, rows.record)
+	return binding{s.kept, &agingStore[K, V]{reader[K, V]{t, kv, kv}, rows}}, err
 }
 
 func (t Table[K, V]) usedBy(b *Builder, node *graph.Node) {
