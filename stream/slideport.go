@@ -221,6 +221,9 @@ func (p *slidePort[K, V, A]) flush() error {
 	})
 }
 
+// observe is [follower.observe].
+func (p *slidePort[K, V, A]) observe(ms int64) { p.time.observe(ms) }
+
 // openEnd is [follower.openEnd].
 func (p *slidePort[K, V, A]) openEnd() int64 {
 	if p.time.now == runtime.NoTime {

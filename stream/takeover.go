@@ -25,7 +25,8 @@ type TakeOverOptions struct {
 	// and is not taken over; it loses what it has not committed yet.
 	Dead bool
 	// New are stores and repartition topics that the old application did not
-	// have, and that begin empty.
+	// have, and that begin empty: stores by name, topics as they are called
+	// behind the application's id and a dash.
 	New []string
 }
 
@@ -102,37 +103,48 @@ func (t *takeOver) refused(err error) error {
 // hasTopics refuses a topology with a store or repartition topic that is not
 // there: under another name its rows would be left behind, and its offsets not.
 func (t *takeOver) hasTopics(ctx context.Context) error {
-	need := map[string]string{} // names on the broker, and in the topology
-	for _, topic := range t.t.graph.Topics {
-		if topic.Internal && topic.Source {
-			need[topic.FullName(t.cfg.AppID)] = topic.Name
-		}
-	}
-	for _, s := range t.t.graph.Stores {
-		if !s.NoChangelog && s.Source == nil {
-			need[s.ChangelogName(t.cfg.AppID)] = s.Name
-		}
-	}
-	names := make([]string, 0, len(need))
-	for name, short := range need {
-		if !slices.Contains(t.opts.New, short) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	found, err := t.broker.Topics(ctx, names...)
+	need, idle := t.internalTopics()
+	found, err := t.broker.Topics(ctx, slices.Concat(need, idle)...)
 	if err != nil {
 		return fmt.Errorf("describing the internal topics: %w", err)
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { _, ok := found[name]; return ok })
-	if len(names) == 0 {
+	isThere := func(name string) bool { _, ok := found[name]; return ok }
+	for _, name := range slices.DeleteFunc(idle, func(name string) bool { return !isThere(name) }) {
+		t.cfg.Logger.Warn("a source table had a changelog that is not written any more: after a way back its rows would be old; ToTable would write it",
+			zap.String("topic", name))
+	}
+	missing := slices.DeleteFunc(need, isThere)
+	if len(missing) == 0 {
 		return nil
 	}
 	return &runtime.Fault{
 		Code: "SEMEL-TAKEOVER", What: "the old application has not had some of the topology's stores or repartition topics",
-		Where: strings.Join(names, ", "), Err: ErrIncompatible,
+		Where: strings.Join(missing, ", "), Err: ErrIncompatible,
 		Do: "give them the names that they have in Kafka Streams, or say in TakeOverOptions.New that they begin empty",
 	}
+}
+
+// internalTopics are those that t needs, without what is said to be new, and
+// the changelogs that Kafka Streams may have of tables which have none here.
+func (t *takeOver) internalTopics() (need, idle []string) {
+	for _, topic := range t.t.graph.Topics {
+		name := topic.FullName(t.cfg.AppID)
+		if topic.Internal && topic.Source && !slices.Contains(t.opts.New, strings.TrimPrefix(name, t.cfg.AppID+"-")) {
+			need = append(need, name)
+		}
+	}
+	for _, s := range t.t.graph.Stores {
+		switch {
+		case s.Source != nil:
+			own := *s
+			own.Source = nil
+			idle = append(idle, own.ChangelogName(t.cfg.AppID))
+		case !s.NoChangelog && !slices.Contains(t.opts.New, s.Name):
+			need = append(need, s.ChangelogName(t.cfg.AppID))
+		}
+	}
+	slices.Sort(need)
+	return need, idle
 }
 
 // leavesNothing refuses a topology that does not read what the old application

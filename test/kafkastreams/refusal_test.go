@@ -30,7 +30,7 @@ func newLeftovers(t *testing.T) *leftovers {
 		t.Fatal(err)
 	}
 	t.Cleanup(cl.Close)
-	c.CreateTopics(1, app+".lines", app+".word-counts", app+".minute-counts", app+"-by-word-repartition", app+"-counts-changelog", app+"-per-minute-changelog")
+	c.CreateTopics(1, append(topicsOf(app).results(), app+".lines", app+"-by-word-repartition", app+"-counts-changelog", app+"-per-second-changelog", app+"-closed-changelog")...)
 	l := &leftovers{c, t, kadm.NewClient(cl)}
 	l.commits(app+".lines", 0)
 	l.commits(app+"-by-word-repartition", 0)
@@ -85,12 +85,12 @@ func TestAnApplicationThatEndedIsTakenOverAndAgain(t *testing.T) {
 
 func TestAStoreThatIsNamedOtherwiseIsNotTakenOver(t *testing.T) {
 	l := newLeftovers(t)
-	if _, err := l.adm.DeleteTopics(context.Background(), app+"-per-minute-changelog"); err != nil {
+	if _, err := l.adm.DeleteTopics(context.Background(), app+"-per-second-changelog"); err != nil {
 		t.Fatal(err)
 	}
-	l.refuses(l.takeOver(app, stream.TakeOverOptions{}), stream.ErrIncompatible, "old-per-minute-changelog", "TakeOverOptions.New")
-	l.refuses(l.takeOver(app, stream.TakeOverOptions{New: []string{"counts"}}), stream.ErrIncompatible, "old-per-minute-changelog")
-	if err := l.takeOver(app, stream.TakeOverOptions{New: []string{"per-minute"}}); err != nil {
+	l.refuses(l.takeOver(app, stream.TakeOverOptions{}), stream.ErrIncompatible, "old-per-second-changelog", "TakeOverOptions.New")
+	l.refuses(l.takeOver(app, stream.TakeOverOptions{New: []string{"counts"}}), stream.ErrIncompatible, "old-per-second-changelog")
+	if err := l.takeOver(app, stream.TakeOverOptions{New: []string{"per-second"}}); err != nil {
 		t.Errorf("a store that is said to be new: %v", err)
 	}
 }
@@ -108,6 +108,6 @@ func TestRecordsThatNobodyWouldReadAreNotLeftBehind(t *testing.T) {
 
 func TestAGroupThatNeverCommittedIsNotTakenOver(t *testing.T) {
 	l := newLeftovers(t)
-	l.CreateTopics(1, "odl-by-word-repartition", "odl-counts-changelog", "odl-per-minute-changelog")
+	l.CreateTopics(1, "odl-by-word-repartition", "odl-counts-changelog", "odl-per-second-changelog", "odl-closed-changelog")
 	l.refuses(l.takeOver("odl", stream.TakeOverOptions{}), nil, "has no offsets", "application.id")
 }

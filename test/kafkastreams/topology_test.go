@@ -13,17 +13,22 @@ import (
 
 // The topics of an application begin with its id and a dot.
 type topics struct {
-	lines   stream.Topic[string, string]
-	words   stream.Topic[string, int64]
-	minutes stream.Topic[string, int64]
+	lines                              stream.Topic[string, string]
+	words, seconds, suppressed, closed stream.Topic[string, int64]
 }
 
 func topicsOf(app string) topics {
-	return topics{
-		lines:   stream.NewTopic(app+".lines", codec.String, codec.String),
-		words:   stream.NewTopic(app+".word-counts", codec.String, codec.Int64),
-		minutes: stream.NewTopic(app+".minute-counts", codec.String, codec.Int64),
+	count := func(name string) stream.Topic[string, int64] {
+		return stream.NewTopic(app+"."+name, codec.String, codec.Int64)
 	}
+	return topics{
+		lines: stream.NewTopic(app+".lines", codec.String, codec.String),
+		words: count("word-counts"), seconds: count("second-counts"), suppressed: count("suppressed"), closed: count("closed"),
+	}
+}
+
+func (t topics) results() []string {
+	return []string{t.words.Name, t.seconds.Name, t.suppressed.Name, t.closed.Name}
 }
 
 // wordCount is the topology of java/src/main/java/WordCount.java, with its names.
@@ -34,12 +39,18 @@ func wordCount(t topics) func(b *stream.Builder) {
 			SelectKey(func(_, word string) string { return word }).
 			Repartition("by-word")
 		words.GroupByKey().Count("counts").To(t.words)
-		words.GroupByKey().Windowed(stream.Tumbling(time.Minute, 24*time.Hour)).Count("per-minute").
-			ToStream(func(w stream.Windowed[string]) string { return minuteKey(w.Key, w.Start) }).
-			To(t.minutes)
+		seconds := stream.Tumbling(time.Second, grace)
+		perSecond := words.GroupByKey().Windowed(seconds).Count("per-second")
+		perSecond.ToStream(windowKey).To(t.seconds)
+		perSecond.Final().ToStream(windowKey).To(t.suppressed)
+		words.GroupByKey().Windowed(seconds).Count("closed", stream.Retain(time.Hour)).Final().ToStream(windowKey).To(t.closed)
 	}
 }
 
-func minuteKey(word string, minute time.Time) string {
-	return fmt.Sprintf("%s@%d", word, minute.UnixMilli())
+const grace = 40 * time.Second
+
+func windowKey(w stream.Windowed[string]) string { return secondKey(w.Key, w.Start) }
+
+func secondKey(word string, second time.Time) string {
+	return fmt.Sprintf("%s@%d", word, second.UnixMilli())
 }
