@@ -48,12 +48,8 @@ func FenceStrangers(ctx context.Context, cl *kgo.Client, prefix string, alive fu
 // error.
 func FenceAll(ctx context.Context, cl *kgo.Client, match func(id string) bool) (fenced []string, err error) {
 	var ids []string
-	err = again(ctx, "txn: ListTransactions", func() error {
-		var answers int
-		ids, answers, err = listed(ctx, cl, kmsg.NewPtrListTransactionsRequest(), match)
-		if err == nil && answers == 0 {
-			err = fmt.Errorf("%w: no broker answered", kerr.BrokerNotAvailable)
-		}
+	err = again(ctx, "txn: ListTransactions", func() (err error) {
+		ids, _, err = listed(ctx, cl, kmsg.NewPtrListTransactionsRequest(), match)
 		return err
 	})
 	if err != nil {
@@ -80,8 +76,8 @@ func ongoing(ctx context.Context, cl *kgo.Client, prefix string) ([]string, erro
 	return ids, nil
 }
 
-// listed asks all brokers for ids that match. With an error some have not
-// answered.
+// listed asks all brokers for ids that match, and says how many answered. With
+// an error some have not.
 func listed(ctx context.Context, cl *kgo.Client, req *kmsg.ListTransactionsRequest, match func(id string) bool) (ids []string, answers int, first error) {
 	for _, shard := range cl.RequestSharded(ctx, req) {
 		err := shard.Err

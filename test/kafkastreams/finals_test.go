@@ -1,7 +1,6 @@
 package kafkastreams_test
 
 import (
-	"context"
 	"encoding/binary"
 	"testing"
 	"time"
@@ -41,7 +40,7 @@ func TestFinalsThatSuppressHasSentAreNotSentAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer cl.Close()
-			adm, ctx := kadm.NewClient(cl), context.Background()
+			adm, ctx := kadm.NewClient(cl), t.Context()
 			if _, err := adm.CreateTopic(ctx, 1, 1, map[string]*string{"cleanup.policy": kadm.StringPtr("delete"), "retention.ms": kadm.StringPtr("-1")}, rows.Name); err != nil {
 				t.Fatal(err)
 			}

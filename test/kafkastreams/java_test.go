@@ -44,7 +44,7 @@ func kafkaStreamsJars(t *testing.T) string {
 		t.Fatal(err)
 	}
 	// Whole or not at all.
-	fetched, err := os.MkdirTemp(filepath.Dir(lib), "fetch")
+	fetched, err := os.MkdirTemp(filepath.Dir(lib), "fetch") //nolint:usetesting // it stays, under another name
 	if err != nil {
 		t.Fatal(err)
 	}

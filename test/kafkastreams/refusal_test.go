@@ -41,7 +41,7 @@ func (l *leftovers) commits(topic string, at int64) {
 	l.t.Helper()
 	var offs kadm.Offsets
 	offs.AddOffset(topic, 0, at, -1)
-	if err := l.adm.CommitAllOffsets(context.Background(), app, offs); err != nil {
+	if err := l.adm.CommitAllOffsets(l.t.Context(), app, offs); err != nil {
 		l.t.Fatal(err)
 	}
 }
@@ -52,7 +52,7 @@ func (l *leftovers) takeOver(id string, opts stream.TakeOverOptions) error {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	ctx, stop := context.WithTimeout(l.t.Context(), time.Minute)
 	defer stop()
 	return stream.TakeOver(ctx, t, stream.Config{AppID: id, Brokers: l.Brokers()}, opts)
 }
@@ -85,7 +85,7 @@ func TestAnApplicationThatEndedIsTakenOverAndAgain(t *testing.T) {
 
 func TestAStoreThatIsNamedOtherwiseIsNotTakenOver(t *testing.T) {
 	l := newLeftovers(t)
-	if _, err := l.adm.DeleteTopics(context.Background(), app+"-per-second-changelog"); err != nil {
+	if _, err := l.adm.DeleteTopics(t.Context(), app+"-per-second-changelog"); err != nil {
 		t.Fatal(err)
 	}
 	l.refuses(l.takeOver(app, stream.TakeOverOptions{}), stream.ErrIncompatible, "old-per-second-changelog", "TakeOverOptions.New")

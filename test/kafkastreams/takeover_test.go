@@ -42,7 +42,7 @@ func newMigration(t *testing.T) *migration {
 	if addr == "" {
 		t.Skip("KAFKA_ADDR is not set: make test-takeover starts a Kafka and sets it")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	t.Cleanup(cancel)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
