@@ -239,6 +239,10 @@ func TestAKafkaStreamsApplicationIsTakenOverAndGoesBack(t *testing.T) {
 	leave()
 
 	m.back = true
+	if m.rnd.IntN(2) == 0 {
+		t.Log("without its state directory")
+		dir = t.TempDir()
+	}
 	java = startJava(t, classes, m.brokers[0], m.app, dir)
 	m.feed(500)
 	m.awaitAll("Kafka Streams goes on")
