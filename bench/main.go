@@ -1,14 +1,15 @@
 // Command bench measures what exactly-once costs.
 //
-//	go run ./bench [flags] [throughput] [latency] [recovery] [restore]
+//	go run ./bench [flags] [throughput] [operators] [latency] [recovery] [restore]
 //
-// Without names it measures all four, on the brokers of KAFKA_ADDR or on an
+// Without names it measures all, on the brokers of KAFKA_ADDR or on an
 // embedded one. The driver loads topics and checks outputs; what is measured
 // runs in child processes, one after the other:
 //
 //	throughput  a loaded topic is drained: pass-through, counts, word count;
 //	            exactly-once, at-least-once and plain franz-go loops, in
 //	            alternating rounds
+//	operators   windows, joins and the like, beside a count of the same topic
 //	latency     records at a fixed rate, from the time they were to be sent
 //	            until a read_committed consumer has them
 //	recovery    1 GB of state, kill -9, restart at once: the longest silence,
@@ -97,7 +98,7 @@ func (s *settings) quick(f *flag.FlagSet) {
 }
 
 // measures are what can be measured, by name.
-var measures = []string{"throughput", "latency", "recovery", "restore"}
+var measures = []string{"throughput", "operators", "latency", "recovery", "restore"}
 
 func drive(s settings, brokers, dir string, names []string) (err error) {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -129,6 +130,11 @@ func (b *bench) measure(ctx context.Context, names []string) error {
 	if wants("throughput") {
 		if err := b.throughput(ctx); err != nil {
 			return fmt.Errorf("throughput: %w", err)
+		}
+	}
+	if wants("operators") {
+		if err := b.operators(ctx); err != nil {
+			return fmt.Errorf("operators: %w", err)
 		}
 	}
 	if wants("latency") {

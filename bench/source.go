@@ -28,6 +28,7 @@ type source struct {
 	records int64  // that a topology processes for them, internal topics included
 	sum     uint64 // over all keys and values
 	counts  map[string]int64
+	pairs   int64 // that a join of its even and odd records makes
 }
 
 // hashSeed is the same for loading and checking, which one process does.
@@ -85,6 +86,11 @@ func (c *cluster) newLoader(ctx context.Context, topic, unit string) (*loader, e
 	if err := c.makeTopic(ctx, topic); err != nil {
 		return nil, err
 	}
+	return c.fill(topic, unit)
+}
+
+// fill is a loader of a topic that is there.
+func (c *cluster) fill(topic, unit string) (*loader, error) {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(c.brokers...), kgo.DisableClientMetrics(),
 		kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)))
 	if err != nil {

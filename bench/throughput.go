@@ -10,14 +10,16 @@ import (
 
 // A variant is one way to do a workload.
 type variant struct {
-	name string
-	set  func(*spec)
+	name  string
+	set   func(*spec)
+	check check // instead of its workload's
+	more  int64 // records beside the source's
 }
 
 var (
-	eos  = variant{"exactly-once", func(s *spec) { s.Kind = kindApp }}
-	alos = variant{"at-least-once", func(s *spec) { s.Kind, s.AtLeastOnce = kindApp, true }}
-	bare = variant{kindFloor, func(s *spec) { s.Kind = kindFloor }}
+	eos  = variant{name: "exactly-once", set: func(s *spec) { s.Kind = kindApp }}
+	alos = variant{name: "at-least-once", set: func(s *spec) { s.Kind, s.AtLeastOnce = kindApp, true }}
+	bare = variant{name: kindFloor, set: func(s *spec) { s.Kind = kindFloor }}
 )
 
 // A workload is a topology on a source, done in several variants.
@@ -41,8 +43,8 @@ func workloads() []workload {
 	return []workload{
 		{"pass-through", "pass-through", []variant{
 			bare,
-			{kindFloorTxn, func(s *spec) { s.Kind = kindFloorTxn }},
-			{kindFloorSession, func(s *spec) { s.Kind = kindFloorSession }},
+			{name: kindFloorTxn, set: func(s *spec) { s.Kind = kindFloorTxn }},
+			{name: kindFloorSession, set: func(s *spec) { s.Kind = kindFloorSession }},
 			eos, alos,
 		}, checkCopies, keyed(uniform(100_000)), "uniform-100k"},
 		{"count-100k", "count", pair, checkCounts, keyed(uniform(100_000)), "uniform-100k"},
@@ -162,7 +164,7 @@ func (b *bench) drain(ctx context.Context, w workload, v variant, src *source) (
 	v.set(&s)
 	s.Records = src.units
 	if s.Kind == kindApp {
-		s.Records = src.records
+		s.Records = src.records + v.more
 	}
 	s.CPUProfile, s.MemProfile = profile(b.cpuProfile, w.name, v.name), profile(b.memProfile, w.name, v.name)
 	p, err := start(s)
@@ -174,7 +176,11 @@ func (b *bench) drain(ctx context.Context, w workload, v variant, src *source) (
 		err = r.sound()
 	}
 	if err == nil {
-		err = w.check(ctx, b.c, out, src)
+		check := w.check
+		if v.check != nil {
+			check = v.check
+		}
+		err = check(ctx, b.c, out, src)
 	}
 	if err != nil {
 		return nil, err

@@ -15,7 +15,17 @@ import (
 // makeTopic makes a topic with the broker's default replication and waits
 // until it has leaders.
 func (c *cluster) makeTopic(ctx context.Context, name string) error {
-	resp, err := c.admin.CreateTopics(ctx, partitions, -1, nil, name)
+	return c.makeTopicWith(ctx, name, nil)
+}
+
+// makeTableTopic is makeTopic for the source of a table, whose rows stay.
+func (c *cluster) makeTableTopic(ctx context.Context, name string) error {
+	compact, forever := "compact", "-1"
+	return c.makeTopicWith(ctx, name, map[string]*string{"cleanup.policy": &compact, "retention.ms": &forever})
+}
+
+func (c *cluster) makeTopicWith(ctx context.Context, name string, configs map[string]*string) error {
+	resp, err := c.admin.CreateTopics(ctx, partitions, -1, configs, name)
 	if err == nil {
 		err = resp.Error()
 	}

@@ -13,6 +13,12 @@ var topologies = map[string]func(in, out string) func(*stream.Builder){
 	"count":        count,
 	"words":        words,
 	"latest":       latest,
+	"tumbling":     tumbling,
+	"hopping":      hopping,
+	"sessions":     sessions,
+	"dedup":        dedup,
+	"join-table":   joinTable,
+	"join-stream":  joinStream,
 }
 
 // store is the name of the store of each topology that has one.

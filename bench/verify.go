@@ -50,15 +50,23 @@ type tally struct {
 }
 
 func (t *tally) add(r *kgo.Record) {
-	if len(r.Value) != 8 {
+	n, ok := countOf(r)
+	if !ok {
 		t.odd++
 		return
 	}
-	n := int64(binary.BigEndian.Uint64(r.Value))
 	if n <= t.last[string(r.Key)] {
 		t.fell++
 	}
 	t.last[string(r.Key)] = n
+}
+
+// countOf is false for a value that is no count.
+func countOf(r *kgo.Record) (int64, bool) {
+	if len(r.Value) != 8 {
+		return 0, false
+	}
+	return int64(binary.BigEndian.Uint64(r.Value)), true
 }
 
 func (t *tally) compare(want map[string]int64) error {

@@ -9,9 +9,10 @@ import (
 // An Out is where a [Writer]'s records go: the open transaction.
 type Out interface {
 	// Log puts a record with these parts into the transaction. Key and value
-	// are the caller's again afterwards; a nil value stays null. The record
-	// returned has its Offset when the transaction has committed.
-	Log(tp TP, key, value []byte, ms int64) (*kgo.Record, error)
+	// are the caller's again afterwards, headers are never changed; a nil value
+	// stays null. The record returned has its Offset when the transaction has
+	// committed.
+	Log(tp TP, key, value []byte, ms int64, headers []kgo.RecordHeader) (*kgo.Record, error)
 }
 
 // A Writer logs the changes of one store's partition and knows how far its
@@ -24,13 +25,16 @@ type Out interface {
 // After a transaction that did not commit, or of which nobody knows, the store
 // goes back to what it has stored and is restored: then comes a new Writer.
 type Writer struct {
-	tp   TP
-	last *kgo.Record // in the open transaction
-	next int64
+	tp      TP
+	headers []kgo.RecordHeader // of each row
+	last    *kgo.Record        // in the open transaction
+	next    int64
 }
 
-// NewWriter makes a Writer of a partition of a changelog.
-func NewWriter(tp TP) *Writer { return &Writer{tp: tp} }
+// NewWriter makes a Writer of a partition of a changelog. Each row that it
+// writes has the headers, and deletes have none: Kafka Streams says in one which
+// format the rows of a store are in. A restore reads records with and without.
+func NewWriter(tp TP, headers ...kgo.RecordHeader) *Writer { return &Writer{tp: tp, headers: headers} }
 
 // TP is the partition that the Writer writes.
 func (w *Writer) TP() TP { return w.tp }
@@ -38,7 +42,11 @@ func (w *Writer) TP() TP { return w.tp }
 // Log adds a change to the open transaction; a nil value deletes. Each key is
 // logged once, with its last value. ms is the time of the row.
 func (w *Writer) Log(out Out, key, value []byte, ms int64) error {
-	r, err := out.Log(w.tp, key, value, ms)
+	headers := w.headers
+	if value == nil {
+		headers = nil
+	}
+	r, err := out.Log(w.tp, key, value, ms, headers)
 	if err != nil {
 		return err
 	}

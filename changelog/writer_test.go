@@ -18,11 +18,11 @@ type tx struct {
 	err  error
 }
 
-func (x *tx) Log(tp seam.TP, key, value []byte, ms int64) (*kgo.Record, error) {
+func (x *tx) Log(tp seam.TP, key, value []byte, ms int64, headers []kgo.RecordHeader) (*kgo.Record, error) {
 	if x.err != nil {
 		return nil, x.err
 	}
-	r := &kgo.Record{Topic: tp.Topic, Partition: tp.Partition, Key: key, Value: value, Timestamp: time.UnixMilli(ms)}
+	r := &kgo.Record{Topic: tp.Topic, Partition: tp.Partition, Key: key, Value: value, Timestamp: time.UnixMilli(ms), Headers: headers}
 	x.recs = append(x.recs, r)
 	return r, nil
 }
@@ -74,6 +74,21 @@ func TestAChangeThatIsRefusedMovesNothing(t *testing.T) {
 	}
 }
 
+func TestRowsHaveTheHeadersOfTheirWriterAndDeletesHaveNone(t *testing.T) {
+	w, x := changelog.NewWriter(tp0, kgo.RecordHeader{Key: "v", Value: []byte{3}}), &tx{}
+	for _, value := range [][]byte{[]byte("x"), {}, nil} {
+		if err := w.Log(x, []byte("a"), value, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, r := range x.recs {
+		has := len(r.Headers) == 1 && r.Headers[0].Key == "v" && string(r.Headers[0].Value) == "\x03"
+		if has != (i < 2) || !has && len(r.Headers) > 0 {
+			t.Errorf("record %d, of %v, has %v", i, r.Value, r.Headers)
+		}
+	}
+}
+
 func TestPositionsThatGoBackAreABug(t *testing.T) {
 	w, x := changelog.NewWriter(tp0), &tx{next: 3}
 	commit := func() (ok bool) {
@@ -99,10 +114,12 @@ func TestPositionsThatGoBackAreABug(t *testing.T) {
 // same is an Out that needs no memory.
 type same struct{ r *kgo.Record }
 
-func (s same) Log(seam.TP, []byte, []byte, int64) (*kgo.Record, error) { return s.r, nil }
+func (s same) Log(seam.TP, []byte, []byte, int64, []kgo.RecordHeader) (*kgo.Record, error) {
+	return s.r, nil
+}
 
 func TestAWriterAllocatesNothing(t *testing.T) {
-	w, out := changelog.NewWriter(tp0), same{&kgo.Record{}}
+	w, out := changelog.NewWriter(tp0, kgo.RecordHeader{Key: "v", Value: []byte{3}}), same{&kgo.Record{}}
 	key, value := []byte("k"), []byte("v")
 	n := testing.AllocsPerRun(1000, func() {
 		if err := w.Log(out, key, value, 1); err != nil {

@@ -14,14 +14,19 @@ func (o *overlay[V]) set(idx uint32, v V, time int64, has bool) {
 	if e.tx[o.d.side&1] == 0 {
 		o.logTx(e, idx)
 	}
-	o.put(e, v, time, has)
+	o.put(idx, e, v, time, has)
 }
 
 // put is all that changes an entry's row.
-func (o *overlay[V]) put(e *entry[V], v V, time int64, has bool) {
+func (o *overlay[V]) put(idx uint32, e *entry[V], v V, time int64, has bool) {
 	if had := e.flags&present != 0; had != has {
 		e.flags ^= present
 		o.rows.add(has)
+		if has {
+			o.came(idx)
+		} else {
+			o.went(idx)
+		}
 	}
 	e.v, e.time = v, time
 	o.resize(e)
@@ -56,7 +61,7 @@ func (o *overlay[V]) undo() {
 	}
 	for _, u := range o.undos { // each entry at most once
 		e := o.at(u.idx)
-		o.put(e, u.v, u.time, u.has)
+		o.put(u.idx, e, u.v, u.time, u.has)
 		if u.first {
 			o.leaveTx(e, o.d.side&1)
 		}
@@ -179,6 +184,7 @@ func (o *overlay[V]) idle() bool {
 // drop forgets everything. It touches nothing of the DB if there is nothing.
 func (o *overlay[V]) drop() {
 	o.gone.stored = 0 // what is restored may be before it again
+	o.wholeKnown = false
 	if o.next == 1 && !o.rows.known {
 		return
 	}

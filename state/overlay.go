@@ -33,6 +33,11 @@ type overlay[V any] struct {
 	pend   []uint32       // pending entries
 	flight []uint32       // entries of the Write under way
 
+	near       chains // of kinds with segments
+	whole      int64  // see wholeFrom
+	wholeKnown bool
+	found      []uint32 // scratch of inMemory
+
 	rows   rowCount
 	byKey  order
 	byTime order  // of stores that have one
@@ -103,6 +108,7 @@ func newOverlay[V any](p *Part, value codec.Codec[V]) *overlay[V] {
 	}
 	o.load, o.emit = o.decodeLoaded, o.emitRow
 	o.byTime.time = true
+	o.near.keys, o.near.key = p.rec.keys, func(idx uint32) []byte { return o.keyOf(o.at(idx)) }
 	o.clear()
 	return o
 }
@@ -115,6 +121,8 @@ func (o *overlay[V]) clear() {
 	o.logs, o.undos, o.txMark, o.gen = [2][]before[V]{}, nil, 0, 0
 	o.pend, o.flight = nil, nil
 	o.rows = rowCount{}
+	o.near.clear()
+	o.whole, o.wholeKnown = 0, false
 	o.byKey.drop()
 	o.byTime.drop()
 	o.hand, o.last = 1, 0
@@ -169,7 +177,11 @@ func (o *overlay[V]) find(key []byte) (uint32, error) {
 }
 
 func (o *overlay[V]) miss(hash uint32, key []byte) (uint32, error) {
-	ok, err := o.read(key)
+	lacks, err := o.lacks(key)
+	ok := false
+	if err == nil && !lacks {
+		ok, err = o.read(key)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -179,6 +191,7 @@ func (o *overlay[V]) miss(hash uint32, key []byte) (uint32, error) {
 	if ok {
 		e.v, e.time = o.loaded, o.loadedT
 		e.flags |= present
+		o.came(idx)
 		o.resize(e)
 		var zero V
 		o.loaded = zero
@@ -253,6 +266,7 @@ func (o *overlay[V]) removeEntry(idx uint32, e *entry[V]) {
 	if !e.clean() {
 		assert.That(false, "store %s forgets an entry that is not stored", o.p.name)
 	}
+	o.evicts(idx, e)
 	key := o.keyOf(e)
 	o.index.remove(hashKey(key), idx)
 	if e.klen > inlineKey {

@@ -18,6 +18,29 @@ func (o *overlay[V]) findRow(key []byte) (ref Ref, v V, time int64, ok bool, err
 	return Ref{idx}, e.v, e.time, true, nil
 }
 
+// getRow is findRow for a row that nothing is to be done with: one that is known
+// to be missing leaves no trace in memory.
+func (o *overlay[V]) getRow(key []byte) (v V, time int64, ok bool, err error) {
+	idx := o.lookup(hashKey(key), key)
+	if idx == 0 {
+		lacks, err := o.lacks(key)
+		if err != nil {
+			return v, 0, false, o.p.failed("reading a row", err)
+		}
+		if lacks {
+			return v, 0, false, nil
+		}
+		_, v, time, ok, err = o.findRow(key)
+		return v, time, ok, err
+	}
+	e := o.at(idx)
+	e.flags |= recent
+	if e.flags&present == 0 {
+		return v, 0, false, nil
+	}
+	return e.v, e.time, true, nil
+}
+
 // setRef puts v where findRow was.
 func (o *overlay[V]) setRef(ref Ref, v V, time int64) {
 	if ref == (Ref{}) {

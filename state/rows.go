@@ -44,7 +44,7 @@ func prefixSpan(encoded []byte) span {
 }
 
 // span encodes a range; nil is open.
-func (s *KV[K, V]) span(from, to *K) (out span, err error) {
+func (s *keys[K]) span(from, to *K) (out span, err error) {
 	if from != nil {
 		if out.from, err = s.encode(make([]byte, 0, 16), *from); err != nil {
 			return out, err

@@ -54,8 +54,10 @@ func (s *Session[K, V]) Remove(ref Ref, time int64) { s.o.removeRef(ref, time) }
 
 // Get returns the row of key and session.
 func (s *Session[K, V]) Get(key K, start, end int64) (v V, time int64, ok bool, err error) {
-	_, v, time, ok, err = s.Find(key, start, end)
-	return v, time, ok, err
+	if s.kbuf, err = s.place(s.kbuf[:0], key, start, end); err != nil || end < s.o.gone.now {
+		return v, 0, false, err
+	}
+	return s.o.getRow(s.kbuf)
 }
 
 // Put sets the row of key and session, unless it would have expired.

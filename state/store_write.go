@@ -87,19 +87,23 @@ func (o *overlay[V]) persistTimes(b *Batch) {
 
 // A sortKey compares most keys without touching their entries.
 type sortKey struct {
-	head uint64 // the first 8 bytes
+	head uint64 // the first 8 bytes, which all rows of a window have in common
+	next uint64 // the 8 after them
 	idx  uint32
 }
 
 func (o *overlay[V]) sortPending() {
 	o.sorting = o.sorting[:0]
 	for _, idx := range o.pend {
-		var head [8]byte
+		var head [16]byte
 		copy(head[:], o.keyOf(o.at(idx)))
-		o.sorting = append(o.sorting, sortKey{binary.BigEndian.Uint64(head[:]), idx})
+		o.sorting = append(o.sorting, sortKey{binary.BigEndian.Uint64(head[:8]), binary.BigEndian.Uint64(head[8:]), idx})
 	}
 	slices.SortFunc(o.sorting, func(a, b sortKey) int {
 		if c := cmp.Compare(a.head, b.head); c != 0 {
+			return c
+		}
+		if c := cmp.Compare(a.next, b.next); c != 0 {
 			return c
 		}
 		return bytes.Compare(o.keyOf(o.at(a.idx)), o.keyOf(o.at(b.idx)))

@@ -187,8 +187,13 @@ func (h history[V]) each(from, to, bound int64, failed error, yield func(Version
 // All are the newest versions of all keys but of those that are deleted, in
 // order of encoded keys. A row's time is when its version began.
 func (s *Versioned[K, V]) All() Rows[K, V] {
+	return newestRows(walk(s.o, route{}, nil, s.row))
+}
+
+// newestRows are the newest versions of histories, but for deletions.
+func newestRows[K, V any](all iter.Seq2[Entry[K, history[V]], error]) Rows[K, V] {
 	return func(yield func(Entry[K, V], error) bool) {
-		for h, err := range walk(s.o, route{}, nil, s.row) {
+		for h, err := range all {
 			v, from, ok, err := h.Value.newest(err)
 			if err != nil {
 				yield(Entry[K, V]{}, err)

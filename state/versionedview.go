@@ -31,6 +31,19 @@ func (w *VersionedView[K, V]) History(key K, from, to int64) iter.Seq2[VersionRo
 	}
 }
 
+// All are the newest committed versions of all keys; see [Versioned.All].
+func (w *VersionedView[K, V]) All() Rows[K, V] { return w.rows(span{}, nil) }
+
+// Range is All from one key to another, both included.
+func (w *VersionedView[K, V]) Range(from, to K) Rows[K, V] {
+	sp, err := w.s.span(&from, &to)
+	return w.rows(sp, err)
+}
+
+func (w *VersionedView[K, V]) rows(sp span, err error) Rows[K, V] {
+	return newestRows(viewRows(w.s.o, route{span: sp}, err, w.s.row))
+}
+
 // history is that of key, which nobody changes any more, and how far back it
 // counts.
 func (w *VersionedView[K, V]) history(key K) (h history[V], bound int64, err error) {

@@ -71,8 +71,10 @@ func (s *Window[K, V]) Remove(ref Ref, time int64) { s.o.removeRef(ref, time) }
 
 // Get returns the row of key and start.
 func (s *Window[K, V]) Get(key K, start int64) (v V, time int64, ok bool, err error) {
-	_, v, time, ok, err = s.Find(key, start)
-	return v, time, ok, err
+	if s.kbuf, err = s.place(s.kbuf[:0], key, start, 0); err != nil || start < s.o.gone.now {
+		return v, 0, false, err
+	}
+	return s.o.getRow(s.kbuf)
 }
 
 // Put sets the row of key and start, unless it would have expired.
@@ -103,7 +105,9 @@ func (s *Window[K, V]) Delete(key K, start int64, time int64) error {
 // become free.
 func (s *Window[K, V]) Add(key K, start int64, v V, time int64) error {
 	p := s.o.p
-	assert.That(p.rec.keys.kind == KindWindowByKey, "store %s: Add to a %s store", p.name, p.rec.keys.kind)
+	if kind := p.rec.keys.kind; kind != KindWindowByKey { // the assertion's arguments cost an allocation
+		assert.That(false, "store %s: Add to a %s store", p.name, kind)
+	}
 	for n := p.seq.now + 1; ; n++ {
 		if uint32(n) == 0 { // the number of rows that are put
 			continue

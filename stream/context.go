@@ -22,6 +22,8 @@ type Task struct {
 	init bool // Init is running
 	set  int  // timers that Init set
 
+	aging []func(ms int64) error // stores that let old rows go hear of each record's time
+
 	ms  int64 // time of the record at hand, or of the timer
 	err error // the first failure within the call that is not the processor's own
 }
@@ -64,6 +66,15 @@ func (t *Task) CommitSoon() { t.o.task.CommitSoon() }
 func (t *Task) begin(ms int64) {
 	t.ms, t.err = ms, nil
 	t.o.enter(t.node)
+}
+
+// beginRecord enters the processor's code at a record. Rows that are too old by
+// it go first. If that fails, so does the record, whatever the processor does.
+func (t *Task) beginRecord(ms int64) {
+	t.begin(ms)
+	for _, record := range t.aging {
+		_ = t.judgeRows(record(ms)) // kept for end
+	}
 }
 
 // back returns to the processor's code after a call that left it. Its error

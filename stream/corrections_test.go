@@ -13,8 +13,8 @@ var corrections = map[string]func(*trace){
 	"no-id-initial-as-old":        leaveOutTagged("no-id-initial-as-old"),
 	"no-id-sliding-sent-twice":    leaveOutTagged("no-id-sliding-sent-twice"),
 	"no-id-sliding-miscount":      asSliding,
-	"no-id-late-not-dropped":      dropTagged("no-id-late-not-dropped"),
-	"no-id-cogroup-own-time":      dropTagged("no-id-cogroup-own-time"),
+	"no-id-late-not-dropped":      leaveOutTagged("no-id-late-not-dropped"), // see counted
+	"no-id-cogroup-own-time":      asCogroup,
 	"no-id-null-value-aggregated": nullsAsText,
 	"no-id-lost-final":            withLostFinals,
 	"no-id-session-equality":      asSessions,
@@ -43,6 +43,9 @@ func correct(tr *trace) (unknown string, ok bool) {
 	if _, ok := newJoinModel(tr); ok {
 		asJoined(tr) // also where the fault is not named: see joinModel.forgets
 	}
+	if _, ok := newCogroupModel(tr); ok {
+		asCogroup(tr) // also where nothing is tagged: a late record may go on with a row that has not expired
+	}
 	laterFinals(tr)
 	return "", true
 }
@@ -66,19 +69,6 @@ func leaveOutTagged(id string) func(*trace) {
 		for i := range tr.Steps {
 			tr.Steps[i].Out = slices.DeleteFunc(tr.Steps[i].Out, func(o goldenRecord) bool { return o.Defect == id })
 		}
-	}
-}
-
-// dropTagged is leaveOutTagged for records that are made by a step's record
-// where that is to be dropped.
-func dropTagged(id string) func(*trace) {
-	return func(tr *trace) {
-		for i, s := range tr.Steps {
-			if slices.ContainsFunc(s.Out, func(o goldenRecord) bool { return o.Defect == id }) {
-				tr.Steps[i].Dropped++
-			}
-		}
-		leaveOutTagged(id)(tr)
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 )
 
 // followWords are the first words of a topology of windows that follow the
-// records.
-var followWords = regexp.MustCompile(`^in\.groupByKey\(\)\.windowedBy\((Sliding|Session)Windows\.of\w+(?:AndGrace\((\d+) ms, (\d+) ms\)|WithNoGrace\((\d+) ms\))(?s:.*)Materialized\.as\("(\w+)"\)(?:\.withRetention\((\d+) ms\))?`)
+// records of a stream or of a cogroup.
+var followWords = regexp.MustCompile(`^(?:in\.groupByKey\(\)|p\.groupByKey\(\)\.cogroup\([^.]*\)\.cogroup\(q\.groupByKey\(\), [^.]*\))\.windowedBy\((Sliding|Session)Windows\.of\w+(?:AndGrace\((\d+) ms, (\d+) ms\)|WithNoGrace\((\d+) ms\))(?s:.*)Materialized\.as\("(\w+)"\)(?:\.withRetention\((\d+) ms\))?`)
 
 // shown leaves out of the rows of a store what the reference's store would not
 // have or show. A row that is about to close still counts here, so that it is

@@ -34,7 +34,7 @@ func (s Stream[K, V]) Dedup[ID any](store string, id func(key K, value V) ID, tt
 	}
 	seen := seenIDs{ttl.Milliseconds()}
 	kept := keepWindows(b, n.node, store, set, seen.retain(), codec.Codec[ID](nil), codec.Int64)
-	s.n.use(func(o *opener) (port[K, V], error) {
+	in.n.use(func(o *opener) (port[K, V], error) {
 		rows, err := kept.open(o)
 		if err != nil {
 			return nil, err

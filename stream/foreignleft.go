@@ -27,6 +27,10 @@ type subscriber[K, V, FK, V2, R any] struct {
 }
 
 func (p *subscriber[K, V, FK, V2, R]) change(c change[K, V]) error {
+	if c.past {
+		p.o.drop(p.extract, oldVersion)
+		return nil
+	}
 	if !c.hasOld && !c.hasNew {
 		return nil
 	}

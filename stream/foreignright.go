@@ -123,6 +123,10 @@ type rightChanges[K, V, FK, V2, R any] struct {
 
 // change answers all who have subscribed to the row, in order of their keys.
 func (p rightChanges[K, V, FK, V2, R]) change(c change[FK, V2]) error {
+	if c.past {
+		p.o.drop(p.answer, oldVersion)
+		return nil
+	}
 	prefix, err := p.prefix(p.answerer.key[:0], c.key)
 	if err != nil {
 		return err

@@ -43,6 +43,9 @@ func (b *Builder) GlobalTable[K, V any](t Topic[K, V], store string, opts ...Tab
 	set := settingsOf(opts)
 	n := &globalNode[K, V]{b: b, key: t.Key, value: t.Value}
 	n.node = b.add(graph.GlobalTable, set)
+	if set.versioned {
+		b.problem(n.node, "it keeps no versions, since it has no order with the streams that join it; leave Versioned out, or use Builder.Table")
+	}
 	topic := topicOf(b, n.node, t).topic
 	n.node.Topic = topic
 	if p, ok := topic.Partition.(partitioner); ok && p.multicast {

@@ -33,6 +33,13 @@ func (h *held[V]) from(r *kgo.Record) {
 	}
 }
 
+// heldFormat is the number of the format in which held changes are written.
+// Kafka Streams reads rows that do not tell it as those of a far older one.
+const heldFormat = 3
+
+// heldBytes is the codec of what stores hold back: values as bytes.
+var heldBytes = heldCodec[[]byte]{codec.Bytes}
+
 // A heldCodec writes held changes as Kafka Streams does in format 3:
 //
 //	time 8 | offset 8 | topic | partition 4 | count 4 | headers | prior | old | new | since 8

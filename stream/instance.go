@@ -65,7 +65,7 @@ type setTimer struct {
 // open makes the instance of a task's sub-topology.
 func (p program) open(task *runtime.Task) (in *instance, err error) {
 	in = &instance{}
-	o := &opener{app: p.appID, task: task, in: in, shared: map[int]any{}, t: p.Topology, pos: map[int]int{}}
+	o := &opener{app: p.appID, task: task, in: in, shared: map[sharedKey]any{}, t: p.Topology, pos: map[int]int{}}
 	in.o = o
 	sub := task.Sub()
 	for i, n := range sub.Nodes {

@@ -4,8 +4,9 @@ import (
 	"github.com/semelstream/semel/stream/internal/graph"
 )
 
-// Join adds to each record the table's row for its key, as of now. Rows that
-// change later make no new results. Records without a row are dropped.
+// Join adds to each record the table's row for its key, as of now; of a
+// [Versioned] table as of the record's time. Rows that change later make no new
+// results. Records without a row are dropped.
 func (s Stream[K, V]) Join[V2, R any](t Table[K, V2], f func(value V, row V2) R, opts ...JoinOption) Stream[K, R] {
 	return joinTable(s, t, "join", false, f == nil, opts, func(v V, row V2, _ bool) R { return f(v, row) })
 }
@@ -30,21 +31,51 @@ func joinTable[K, V, V2, R any](s Stream[K, V], t Table[K, V2], kind string, lef
 		b.problem(n.node, `it has to repartition the stream, since an operator before may have changed the key, and needs a name for the topic; add stream.Name("...")`)
 	}
 	table.needRows(n.node)
-	s.n.use(func(o *opener) (port[K, V], error) {
-		rows, err := table.openRows(o)
+	open := func(o *opener) (port[K, V], error) {
+		look, err := lookUp(o, table)
 		if err != nil {
 			return nil, err
 		}
 		out, err := n.open(o)
-		return &joinPort[K, V, V2, R]{o, n.node, rows, left, f, out}, err
+		return &joinPort[K, V, V2, R]{o, n.node, look, left, f, out}, err
+	}
+	if set.wait == nil {
+		s.n.use(open)
+		return Stream[K, R]{n}
+	}
+	set.wait.check(b, n.node, table.node, table.history)
+	wait := delay(b, n.node, s.n, set)
+	s.n.use(func(o *opener) (port[K, V], error) {
+		join, err := open(o)
+		if err != nil {
+			return nil, err
+		}
+		return wait(o, join)
 	})
 	return Stream[K, R]{n}
+}
+
+// lookUp finds the row that a record meets: that of the record's time if the
+// table knows it, else the present one.
+func lookUp[K, V any](o *opener, table *tableNode[K, V]) (func(key K, ms int64) (V, bool, error), error) {
+	if table.openPast != nil {
+		past, err := table.openPast(o)
+		if err != nil {
+			return nil, err
+		}
+		return past.rowAt, nil
+	}
+	rows, err := table.openRows(o)
+	return func(key K, _ int64) (V, bool, error) {
+		row, _, ok, err := rows.row(key)
+		return row, ok, err
+	}, err
 }
 
 type joinPort[K, V, V2, R any] struct {
 	o    *opener
 	node *graph.Node
-	rows rows[K, V2]
+	row  func(key K, ms int64) (V2, bool, error)
 	left bool
 	f    func(value V, row V2, ok bool) R
 	out  port[K, R]
@@ -63,7 +94,7 @@ func (p *joinPort[K, V, V2, R]) push(r Record[K, V]) error {
 	var ok bool
 	if !r.NoKey {
 		var err error
-		if row, _, ok, err = p.rows.row(r.Key); err != nil {
+		if row, ok, err = p.row(r.Key, r.Time.UnixMilli()); err != nil {
 			return p.o.rowsFailed(p.node, err)
 		}
 	}

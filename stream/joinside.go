@@ -21,7 +21,8 @@ type joinSide[K, A, B, R any] struct {
 	pair          func(A, B) R
 	alone         func(A) R
 	value         codec.Codec[A]
-	encoded       []byte // scratch
+	encoded       []byte                  // scratch
+	partners      []state.WindowRow[K, B] // too
 }
 
 func openSide[K, A, B, R any](j *joining[K, R], side byte, passes bool, mine *joinStore[K, A], theirs *joinStore[K, B], pair func(A, B) R, alone func(A) R) (port[K, A], error) {
@@ -80,10 +81,13 @@ func (p *joinSide[K, A, B, R]) push(r Record[K, A]) error {
 func (p *joinSide[K, A, B, R]) meet(r Record[K, A], ms int64) (paired bool, err error) {
 	from, to := later(ms, -p.before), later(ms, p.after)
 	at, gone := int64(-1), false
-	for row, err := range p.theirs.Fetch(r.Key, from, to) {
-		if err != nil {
-			return false, p.o.rowsFailed(p.node, err)
-		}
+	partners, err := p.theirs.AppendFetch(p.partners[:0], r.Key, from, to)
+	p.partners = partners
+	defer clear(partners)
+	if err != nil {
+		return false, p.o.rowsFailed(p.node, err)
+	}
+	for _, row := range partners {
 		if row.Start != at { // all partners of one time wait together, or none
 			at = row.Start
 			if gone, err = p.gone(r.Key, at, ms); err != nil {

@@ -48,6 +48,10 @@ type change[K, V any] struct {
 	hasOld, hasNew bool
 	ms             int64 // record time of the change
 	headers        Headers
+
+	// past says that new, or its absence, is an older version than the table's
+	// row, which stays as it is. Only versioned tables tell of such, without old.
+	past bool
 }
 
 // A tablePort takes the changes of a table.
@@ -73,6 +77,10 @@ type tableNode[K, V any] struct {
 	// openTold gives access to the rows as what follows has been told of them;
 	// nil if that is openRows. See telling.
 	openTold func(o *opener) (rows[K, V], error)
+	// openPast gives access to rows as they were valid at a time; nil if the
+	// table is not versioned.
+	openPast func(o *opener) (pastRows[K, V], error)
+	history  int64      // for how long versions are kept, in ms; 0 in other tables
 	reads    []*telling // tables with a store that rows are read from
 	tells    *telling   // of a table with a store
 	// wantOld is set by operators that look at change.old; it is passed on to

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"reflect"
 	"slices"
 
 	"github.com/semelstream/semel/internal/assert"
@@ -14,20 +15,28 @@ type opener struct {
 	app    string // for names of internal topics
 	task   *runtime.Task
 	in     *instance
-	shared map[int]any // ports of nodes with several parents, by node id; made once
+	shared map[sharedKey]any // made once
 	t      *Topology
 	pos    map[int]int // of nodes in topological order
 }
 
-// share makes the port or whatever else open makes for n once per instance,
-// for nodes that several others lead to.
+// A sharedKey is what a thing that several share is known by: a node, and what
+// it is of the node.
+type sharedKey struct {
+	node int // its ID
+	of   reflect.Type
+}
+
+// share makes the T of n once per instance, for nodes that several others lead
+// to.
 func share[T any](o *opener, n *graph.Node, open func() (T, error)) (T, error) {
-	if made, ok := o.shared[n.ID]; ok {
+	key := sharedKey{n.ID, reflect.TypeFor[T]()}
+	if made, ok := o.shared[key]; ok {
 		return made.(T), nil
 	}
 	made, err := open()
 	if err == nil {
-		o.shared[n.ID] = made
+		o.shared[key] = made
 	}
 	return made, err
 }
@@ -113,6 +122,7 @@ const (
 	noTarget   = "no partition"
 	noForeign  = "no foreign key"
 	late       = "late"
+	oldVersion = "old version"
 	duplicate  = "duplicate"
 	noWindow   = "no window"
 	expired    = "expired"

@@ -45,9 +45,16 @@ type WindowOption interface {
 	windowOption()
 }
 
+// A KeyValueOption fits [Builder.Store].
+type KeyValueOption interface {
+	setter
+	keyValueOption()
+}
+
 // A TableOption fits tables and stores by key, aggregates among them.
 type TableOption interface {
 	AggregateOption
+	KeyValueOption
 	tableOption()
 }
 
@@ -102,6 +109,14 @@ type BufferOption interface {
 	bufferOption()
 }
 
+// A LimitOption fits what may hold or keep only so much: Final, Suppress and
+// [Builder.Store].
+type LimitOption interface {
+	BufferOption
+	KeyValueOption
+	limitOption()
+}
+
 // settings are what an operator's options say.
 type settings struct {
 	name                 string
@@ -115,13 +130,18 @@ type settings struct {
 	emitEach             bool
 	retain               int64 // ms of windows; 0 is not set
 	retainSet            bool
-	maxKeys              int // of what is held back; 0 is no limit
+	ttl                  time.Duration
+	ttlSet               bool
+	maxKeys              int // of what is held back or kept; 0 is no limit
 	maxBytes             int64
 	failWhenFull         bool
 	reset                graph.Reset
 	resetSet             bool
 	uses                 []Handle
 	tombstones           bool
+	history              time.Duration // of versions
+	versioned            bool
+	wait                 *waitSetting // nil: a join does not wait
 
 	// keepNoKey makes a repartition topic keep records without a key, for left
 	// joins, which pass them on. No option sets it.
@@ -161,6 +181,8 @@ func (option) groupOption()       {}
 func (option) aggregateOption()   {}
 func (option) windowOption()      {}
 func (option) bufferOption()      {}
+func (option) limitOption()       {}
+func (option) keyValueOption()    {}
 func (option) tableOption()       {}
 func (option) tableSourceOption() {}
 func (option) storeOption()       {}
@@ -227,12 +249,14 @@ func Retain(d time.Duration) WindowOption {
 	return option(func(s *settings) { s.retain, s.retainSet = d.Milliseconds(), true })
 }
 
-// MaxKeys limits how many rows are held back; the default is no limit.
-func MaxKeys(n int) BufferOption { return option(func(s *settings) { s.maxKeys = n }) }
+// MaxKeys limits how many rows are held back, or kept in a store for processors,
+// in each task; the default is no limit. When a processor writes more, the rows
+// with the smallest times go, of one time in order of their keys; see [TTL].
+func MaxKeys(n int) LimitOption { return option(func(s *settings) { s.maxKeys = n }) }
 
-// MaxBytes limits what is held back, by the encoded size of keys and values;
-// the default is no limit.
-func MaxBytes(n int64) BufferOption { return option(func(s *settings) { s.maxBytes = n }) }
+// MaxBytes is [MaxKeys] by the encoded size of keys and values; the default is
+// no limit.
+func MaxBytes(n int64) LimitOption { return option(func(s *settings) { s.maxBytes = n }) }
 
 // FailWhenFull fails the task when a limit is reached; Final always does.
 func FailWhenFull() BufferOption { return option(func(s *settings) { s.failWhenFull = true }) }

@@ -231,7 +231,8 @@ func (p *pair) isResult(name string) bool {
 	})
 }
 
-// stores are the rows that the changelogs hold after compaction.
+// stores are the rows that the changelogs hold after compaction, and of stores
+// of versions those that can be found.
 func (p *pair) stores() map[string]string {
 	p.t.Helper()
 	rows := map[string]string{}
@@ -241,6 +242,10 @@ func (p *pair) stores() map[string]string {
 		}
 		name := s.ChangelogName(pairApp)
 		for i := range p.w.Topics(name)[name].Partitions {
+			if s.Kind == graph.Versioned {
+				p.versions(rows, s, i)
+				continue
+			}
 			for _, k := range p.w.Read(seam.TP{Topic: name, Partition: i}, 0) {
 				row := fmt.Sprintf("%s/%d %s", s.Name, i, showPart(k.Key, ""))
 				if k.Value == nil {
@@ -252,4 +257,31 @@ func (p *pair) stores() map[string]string {
 		}
 	}
 	return rows
+}
+
+// versions adds the rows of a store of versions: of each key those that begin
+// in the history, and the one that was valid before.
+func (p *pair) versions(rows map[string]string, s *graph.Store, partition int32) {
+	p.t.Helper()
+	values, newest := map[string]map[int64]string{}, int64(0)
+	for _, k := range p.w.Read(seam.TP{Topic: s.ChangelogName(pairApp), Partition: partition}, 0) {
+		key, at := showPart(k.Key, ""), k.Timestamp.UnixMilli()
+		if values[key] == nil {
+			values[key] = map[int64]string{}
+		}
+		values[key][at], newest = showPart(k.Value, ""), max(newest, at)
+	}
+	for key, all := range values {
+		before := ""
+		for _, at := range slices.Sorted(maps.Keys(all)) {
+			if at <= newest-s.Retain {
+				before = all[at]
+				continue
+			}
+			rows[fmt.Sprintf("%s/%d %s from %d", s.Name, partition, key, at)] = all[at]
+		}
+		if before != "null" && before != "" {
+			rows[fmt.Sprintf("%s/%d %s before", s.Name, partition, key)] = before
+		}
+	}
 }

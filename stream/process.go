@@ -141,6 +141,6 @@ func (p *processPort[K, V, C]) push(r Record[K, V]) error {
 		p.t.o.drop(p.t.node, tombstoned)
 		return nil
 	}
-	p.t.begin(r.Time.UnixMilli())
+	p.t.beginRecord(r.Time.UnixMilli())
 	return p.t.end(runtime.OpFunction, p.f(p.c, r))
 }

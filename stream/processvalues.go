@@ -109,7 +109,7 @@ func (p *valuePort[K, V, V2]) push(r Record[K, V]) error {
 		p.t.o.drop(p.t.node, tombstoned)
 		return nil
 	}
-	p.t.begin(r.Time.UnixMilli())
+	p.t.beginRecord(r.Time.UnixMilli())
 	p.at, p.isAt = r, true
 	err := p.f(p.c, r)
 	p.isAt = false

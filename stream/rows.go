@@ -32,6 +32,12 @@ func keep[K, V any](b *Builder, node *graph.Node, store string, set settings, ke
 
 // newStore declares a store; without node it is one for processors.
 func newStore[K, V any](b *Builder, node *graph.Node, name string, set settings, key codec.Codec[K], value codec.Codec[V]) *keptStore[K, V] {
+	switch {
+	case set.versioned && node == nil:
+		b.problem(nil, "store %q keeps no versions; use Builder.VersionedStore, or leave Versioned out", name)
+	case set.versioned:
+		b.problem(node, "its store %q keeps no versions; leave Versioned out, and add .Stored(\"name\", stream.Versioned(history)) behind it", name)
+	}
 	// Openings are shared by node; a store is no node, and takes a number that
 	// none has.
 	id := -1 - len(b.graph.Stores)

@@ -21,26 +21,32 @@ func aggregateSessions[K, V, A any](g SessionGroup[K, V], kind, store string, op
 	b := s.n.b
 	node := b.add(kind, set, s.n.node)
 	b.needFunc(node, isNil)
-	rules := g.rules(b, node)
-	kept := keepSessions(b, node, store, set, rules, s.n.key, value)
-	s.n.use(func(o *opener) (port[K, V], error) {
-		rows, err := kept.rows(o, set.emitEach)
-		return &sessionPort[K, V, A]{rows, add, merge}, err
-	})
+	kept := keepSessions(b, node, store, set, sessionRules(b, node, g.gap, g.grace), s.n.key, value)
+	feedSessions(kept, s, set.emitEach, add, merge)
 	return WindowedTable[K, A]{kept.table}
 }
 
-// rules are the group's, if they can be.
-func (g SessionGroup[K, V]) rules(b *Builder, n *graph.Node) session {
+// feedSessions makes s update the rows of kept by add and merge.
+func feedSessions[K, V, A any](kept *keptSessions[K, A], s Stream[K, V], each bool,
+	add func(key K, value V, row A, ok bool) (A, bool), merge func(key K, acc A, ok bool, row A) A) {
+
+	s.n.use(func(o *opener) (port[K, V], error) {
+		rows, err := kept.rows(o, each)
+		return &sessionPort[K, V, A]{rows, add, merge}, err
+	})
+}
+
+// sessionRules are the rules of n's sessions, if they can be.
+func sessionRules(b *Builder, n *graph.Node, gap, grace time.Duration) session {
 	for _, d := range []struct {
 		name string
 		of   time.Duration
-	}{{"gap", g.gap}, {"grace", g.grace}} {
+	}{{"gap", gap}, {"grace", grace}} {
 		if d.of < 0 || d.of%time.Millisecond != 0 {
 			b.problem(n, "%s %v is no whole number of milliseconds from 0 on; give it one", d.name, d.of)
 		}
 	}
-	return session{g.gap.Milliseconds(), g.grace.Milliseconds()}
+	return session{gap.Milliseconds(), grace.Milliseconds()}
 }
 
 // A sessionPort adds each record to its key's sessions.

@@ -122,16 +122,13 @@ type sessionRows[K, A any] struct {
 // when to when that is.
 func (p *sessionRows[K, A]) find(key K, ms, now int64) (joined period, err error) {
 	joined = period{ms, ms}
-	p.old = p.old[:0]
 	from, to := p.rules.reach(ms, now)
-	for row, err := range p.rows.Overlapping(key, from, to) {
-		if err != nil {
-			return joined, err
-		}
-		p.old = append(p.old, row)
+	clear(p.old)
+	p.old, err = p.rows.AppendOverlapping(p.old[:0], key, from, to)
+	for _, row := range p.old {
 		joined = joined.with(period{row.Start, row.End})
 	}
-	return joined, nil
+	return joined, err
 }
 
 // write puts a session in place of those that it was joined of, and tells of

@@ -65,11 +65,15 @@ func (g SessionGroup[K, V]) Aggregate[A any](store string, add func(key K, value
 // that the record joins, merged from several if need be, or false if it begins
 // one; where f returns false the session is deleted. Merge only gets rows.
 func (g SessionGroup[K, V]) Update[A any](store string, f func(key K, value V, row A, ok bool) (A, bool), merge func(key K, a, b A) A, opts ...WindowOption) WindowedTable[K, A] {
-	return aggregateSessions(g, "session-update", store, opts, nil, f == nil || merge == nil, f,
-		func(k K, a A, ok bool, b A) A {
-			if !ok {
-				return b
-			}
-			return merge(k, a, b)
-		})
+	return aggregateSessions(g, "session-update", store, opts, nil, f == nil || merge == nil, f, mergeRows(merge))
+}
+
+// mergeRows is merge for rows alone: the first one is taken as it is.
+func mergeRows[K, A any](merge func(key K, a, b A) A) func(key K, acc A, ok bool, row A) A {
+	return func(key K, acc A, ok bool, row A) A {
+		if !ok {
+			return row
+		}
+		return merge(key, acc, row)
+	}
 }

@@ -20,6 +20,7 @@ func init() {
 		"session-commands":           shapeSessionCommands,
 		"versioned-commands":         shapeVersionedCommands,
 		"dedup-20":                   shapeDedup20,
+		"kv-forgets":                 shapeKvForgets, // there is no golden trace of it
 	})
 }
 
@@ -133,6 +134,16 @@ func shapeVersionedCommands(b *stream.Builder) {
 }
 
 // shapeDedup20 takes records before and after as duplicates.
+func shapeKvForgets(b *stream.Builder) {
+	kv := b.Store("kv", codec.String, codec.String, stream.TTL(30*ms), stream.MaxKeys(3))
+	b.Stream(in).ProcessValues(answer(func(c *valueContext, r rec) (string, error) {
+		if err := kv.In(c).Put(r.Key, r.Value); err != nil {
+			return "", err
+		}
+		return show(kv.In(c).All(), func(k string) string { return k })
+	}), stream.Uses(kv)).To(out)
+}
+
 func shapeDedup20(b *stream.Builder) {
 	seen := b.WindowStore("seen", codec.String, codec.String, 20*ms, 100*ms)
 	b.Stream(in).

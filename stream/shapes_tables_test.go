@@ -10,6 +10,9 @@ import (
 
 func init() {
 	shapes["cogroup-three"] = shapeCogroupThree
+	shapes["cogroup-tumbling"] = shapeCogroupTumbling
+	shapes["cogroup-session"] = shapeCogroupSession
+	shapes["cogroup-sliding-close"] = shapeCogroupSlidingClose // there is no golden trace of it
 	shapes["fk-inner"] = shapeFkInner
 	shapes["fk-left"] = shapeFkLeft
 	shapes["fk-inner-from-key"] = shapeFkInnerFromKey
@@ -33,6 +36,39 @@ func shapeCogroupThree(b *stream.Builder) {
 		With(b.Stream(topic("z")).GroupByKey(), remove).
 		ToTable("agg", each...).
 		To(out)
+}
+
+func shapeCogroupTumbling(b *stream.Builder) {
+	b.Stream(topic("p")).GroupByKey().Cogroup(keepCat).
+		With(b.Stream(topic("q")).GroupByKey(), keepCatUpper).
+		ToWindows("agg", stream.Tumbling(10*ms, 5*ms), eachWindow()...).
+		To(windowedText)
+}
+
+func shapeCogroupSlidingClose(b *stream.Builder) {
+	b.Stream(topic("p")).GroupByKey().Cogroup(keepCat).
+		With(b.Stream(topic("q")).GroupByKey(), keepCatUpper).
+		ToWindows("agg", stream.Sliding(10*ms, 5*ms)).
+		Final().
+		To(windowedText)
+}
+
+// goOn is f for sessions as the reference has them: it merges the row of a
+// session into the initial value before it adds to it.
+func goOn(f func(k, v, row string, ok bool) (string, bool)) func(k, v, row string, ok bool) (string, bool) {
+	return func(k, v, row string, ok bool) (string, bool) {
+		if ok {
+			row = mergeCat(k, "", row)
+		}
+		return f(k, v, row, ok)
+	}
+}
+
+func shapeCogroupSession(b *stream.Builder) {
+	b.Stream(topic("p")).GroupByKey().Cogroup(goOn(keepCat)).
+		With(b.Stream(topic("q")).GroupByKey(), goOn(keepCatUpper)).
+		ToSessions("agg", 5*ms, 10*ms, mergeCat, eachWindow()...).
+		To(sessionText)
 }
 
 func shapeTtInner(b *stream.Builder) {

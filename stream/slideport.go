@@ -10,54 +10,46 @@ import (
 	"github.com/semelstream/semel/stream/internal/runtime"
 )
 
-// aggregateSliding is what all aggregates by sliding windows are; see
-// [aggregateWindows].
-func aggregateSliding[K, V, A any](g WindowedGroup[K, V], kind, store string, opts []WindowOption, value codec.Codec[A], isNil bool,
-	f func(key K, value V, row A, ok bool) (A, bool, error)) WindowedTable[K, A] {
-
-	set := settingsOf(opts)
-	if set.keyCodec == nil {
-		set.keyCodec = g.g.set.keyCodec
+// declareSliding declares the rows of sliding windows.
+func (a *windowAggregation[K, A]) declareSliding(b *Builder, store string, set settings, key codec.Codec[K], value codec.Codec[A]) {
+	rules := slide{a.w.size, a.w.grace}
+	if a.w.wrong != "" {
+		b.problem(a.node, "%s", a.w.wrong)
 	}
-	s := g.g.byKey(store)
-	b, w := s.n.b, g.w
-	node := b.add(kind, set, s.n.node)
-	b.needFunc(node, isNil)
-	rules := slide{w.size, w.grace}
-	if w.wrong != "" {
-		b.problem(node, "%s", w.wrong)
-	}
-	kept := keepWindows(b, node, store, set, retained(b, node, set, 2*rules.apart+rules.grace), s.n.key, value)
-	kept.store.NeverEarly = true // a result has the time of a record in its window
-	kept.store.ByKey = true
-	finals := &followFinalsOf[K, A]{node: node, store: kept.store, key: kept.key, value: kept.value}
-	n := newWindowedTable(b, node, kept, keyOf(&w, kept.key))
-	b.shapes[store] = shape{end: w.endOf, shows: func(start, ms int64) bool { return rules.row(start, ms).shows() }}
-	n.finals = finals.source()
-	n.openRows = func(o *opener) (rows[Windowed[K], A], error) {
-		rows, err := kept.open(o)
+	a.kept = keepWindows(b, a.node, store, set, retained(b, a.node, set, 2*rules.apart+rules.grace), key, value)
+	a.kept.store.NeverEarly = true // a result has the time of a record in its window
+	a.kept.store.ByKey = true
+	a.slides = &followFinalsOf[K, A]{node: a.node, store: a.kept.store, key: a.kept.key, value: a.kept.value}
+	a.n = newWindowedTable(b, a.node, a.kept, keyOf(&a.w, a.kept.key))
+	b.shapes[store] = shape{end: a.w.endOf, shows: func(start, ms int64) bool { return rules.row(start, ms).shows() }}
+	a.n.finals = a.slides.source()
+	a.n.openRows = func(o *opener) (rows[Windowed[K], A], error) {
+		rows, err := a.kept.open(o)
 		return slideTable[K, A]{rules, rows}, err
 	}
-	s.n.use(func(o *opener) (port[K, V], error) {
-		rows, err := kept.open(o)
+}
+
+// openSliding is open of sliding windows.
+func (a *windowAggregation[K, A]) openSliding(o *opener) (*slideUpdates[K, A], error) {
+	return share(o, a.node, func() (*slideUpdates[K, A], error) {
+		rows, err := a.kept.open(o)
 		if err != nil {
 			return nil, err
 		}
-		p := &slidePort[K, V, A]{o: o, node: node, rules: rules, rows: rows, f: f, each: set.emitEach, time: o.operatorTime(node)}
-		if p.out, err = n.open(o); err != nil {
+		p := &slideUpdates[K, A]{o: o, node: a.node, rules: slide{a.w.size, a.w.grace}, rows: rows, each: a.each, time: o.operatorTime(a.node)}
+		if p.out, err = a.n.open(o); err != nil {
 			return nil, err
 		}
 		// The rules look back further than Kafka Streams' store does.
-		p.expiry = expiryOf(o, node, windowEnd(kept.store.Retain, 2), rows.Expire)
+		p.expiry = expiryOf(o, a.node, windowEnd(a.kept.store.Retain, 2), rows.Expire)
 		p.flushes = !p.each && heard(p.out)
 		if p.flushes {
-			p.headers.key = n.key
-			o.onFlush(node, p.flush)
+			p.headers.key = a.n.key
+			o.onFlush(a.node, p.flush)
 		}
-		p.finals, err = finals.open(o, p)
+		p.finals, err = a.slides.open(o, p)
 		return p, err
 	})
-	return WindowedTable[K, A]{n}
 }
 
 // slideTable are the rows of a table of sliding windows.
@@ -75,13 +67,12 @@ func (t slideTable[K, A]) row(w Windowed[K]) (v A, ms int64, ok bool, err error)
 	return v, ms, true, nil
 }
 
-// A slidePort does to a record's windows what the rules say.
-type slidePort[K, V, A any] struct {
+// slideUpdates are the rows of a task and what is told of them.
+type slideUpdates[K, A any] struct {
 	o     *opener
 	node  *graph.Node
 	rules slide
 	rows  *state.Window[K, A]
-	f     func(key K, value V, row A, ok bool) (A, bool, error)
 	time  operatorTime
 	out   tablePort[Windowed[K], A]
 	each  bool
@@ -92,9 +83,16 @@ type slidePort[K, V, A any] struct {
 	expiry *expiry
 	finals *followFinals[K, A] // nil if nobody asks
 
-	near   []slideRow // the rows around the record at hand
-	values []A        // and their values
+	near   []slideRow              // the rows around the record at hand
+	values []A                     // and their values
+	found  []state.WindowRow[K, A] // scratch of find
 	steps  []slideStep
+}
+
+// A slidePort does to the windows of one stream's records what the rules say.
+type slidePort[K, V, A any] struct {
+	*slideUpdates[K, A]
+	f func(key K, value V, row A, ok bool) (A, bool, error)
 }
 
 func (p *slidePort[K, V, A]) push(r Record[K, V]) error {
@@ -131,14 +129,15 @@ func (p *slidePort[K, V, A]) push(r Record[K, V]) error {
 }
 
 // find reads the rows that the rules want to see.
-func (p *slidePort[K, V, A]) find(key K, ms, now int64) error {
+func (p *slideUpdates[K, A]) find(key K, ms, now int64) (err error) {
 	clear(p.values)
 	p.near, p.values = p.near[:0], p.values[:0]
 	from, to := p.rules.span(ms, now)
-	for row, err := range p.rows.Fetch(key, from, to) {
-		if err != nil {
-			return err
-		}
+	clear(p.found)
+	if p.found, err = p.rows.AppendFetch(p.found[:0], key, from, to); err != nil {
+		return err
+	}
+	for _, row := range p.found {
 		p.near = append(p.near, p.rules.row(row.Start, row.Time))
 		p.values = append(p.values, row.Value)
 	}
@@ -174,7 +173,7 @@ func (p *slidePort[K, V, A]) step(r Record[K, V], s slideStep) (err error) {
 	return p.tell(c)
 }
 
-func (p *slidePort[K, V, A]) write(row slideRow, c change[Windowed[K], A]) error {
+func (p *slideUpdates[K, A]) write(row slideRow, c change[Windowed[K], A]) error {
 	if err := p.rows.Put(c.key.Key, row.start, c.new, p.rules.time(row)); err != nil {
 		return err
 	}
@@ -185,7 +184,7 @@ func (p *slidePort[K, V, A]) write(row slideRow, c change[Windowed[K], A]) error
 	return p.finals.changed(c.key.Key, row.start+p.rules.apart, waiting[A]{c.old, c.hasOld}, waiting[A]{c.new, c.hasNew})
 }
 
-func (p *slidePort[K, V, A]) tell(c change[Windowed[K], A]) error {
+func (p *slideUpdates[K, A]) tell(c change[Windowed[K], A]) error {
 	switch {
 	case p.each:
 		return p.out.change(c)
@@ -198,7 +197,7 @@ func (p *slidePort[K, V, A]) tell(c change[Windowed[K], A]) error {
 }
 
 // flush tells what became of each window in the transaction.
-func (p *slidePort[K, V, A]) flush() error {
+func (p *slideUpdates[K, A]) flush() error {
 	defer p.headers.forget()
 	return p.rows.Changed(func(w state.WindowChanged[K, A]) error {
 		c := change[Windowed[K], A]{key: windowed(w.Key, w.Start, windowEnd(w.Start, p.rules.apart))}
@@ -222,10 +221,10 @@ func (p *slidePort[K, V, A]) flush() error {
 }
 
 // observe is [follower.observe].
-func (p *slidePort[K, V, A]) observe(ms int64) { p.time.observe(ms) }
+func (p *slideUpdates[K, A]) observe(ms int64) { p.time.observe(ms) }
 
 // openEnd is [follower.openEnd].
-func (p *slidePort[K, V, A]) openEnd() int64 {
+func (p *slideUpdates[K, A]) openEnd() int64 {
 	if p.time.now == runtime.NoTime {
 		return runtime.NoTime
 	}
@@ -233,7 +232,7 @@ func (p *slidePort[K, V, A]) openEnd() int64 {
 }
 
 // ending is [follower.ending].
-func (p *slidePort[K, V, A]) ending(from int64) iter.Seq2[followRow[K, A], error] {
+func (p *slideUpdates[K, A]) ending(from int64) iter.Seq2[followRow[K, A], error] {
 	return func(yield func(followRow[K, A], error) bool) {
 		for r, err := range p.rows.ByStart(from-p.rules.apart, math.MaxInt64) {
 			if err == nil && !p.rules.row(r.Start, r.Time).shows() {
@@ -248,4 +247,4 @@ func (p *slidePort[K, V, A]) ending(from int64) iter.Seq2[followRow[K, A], error
 }
 
 // expire is [follower.expire].
-func (p *slidePort[K, V, A]) expire() { p.expiry.run() }
+func (p *slideUpdates[K, A]) expire() { p.expiry.run() }

@@ -10,21 +10,27 @@ import (
 
 // A Store is a declared key-value store; In opens it inside a task, and
 // panics in a processor that does not [Uses] it.
-type Store[K, V any] struct{ kept *keptStore[K, V] }
+type Store[K, V any] struct {
+	kept  *keptStore[K, V]
+	aging aging
+}
 
-// Store declares a key-value store for processors; name it in [Uses].
-func (b *Builder) Store[K, V any](name string, key codec.Codec[K], value codec.Codec[V], opts ...TableOption) Store[K, V] {
+// Store declares a key-value store for processors; name it in [Uses]. Rows
+// stay until they are deleted, unless [TTL], [MaxKeys] or [MaxBytes] says
+// otherwise.
+func (b *Builder) Store[K, V any](name string, key codec.Codec[K], value codec.Codec[V], opts ...KeyValueOption) Store[K, V] {
 	set := settingsOf(opts)
 	if key == nil || value == nil {
 		b.problem(nil, "store %q lacks a codec; give Builder.Store one for keys and one for values", name)
 	}
-	return Store[K, V]{newStore(b, nil, name, set, key, value)}
+	checkAging(b, name, set)
+	return Store[K, V]{newStore(b, nil, name, set, key, value), agingOf(set)}
 }
 
 // In opens the store for one call. What is written gets the time of the
 // record at hand, or that of the timer.
 func (s Store[K, V]) In(c Scope) state.KeyValue[K, V] {
-	return used[*keyValue[K, V]](c, s.kept, "store", s.kept.store.Name)
+	return used[state.KeyValue[K, V]](c, s.kept, "store", s.kept.store.Name)
 }
 
 // A reader is a store as processors read it. An error of the disk fails the

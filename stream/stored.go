@@ -7,9 +7,14 @@ import (
 
 // Stored keeps the rows in a store, to be queried or to be compared with.
 // Without it Filter, MapValues and joins work out rows when they are needed.
+// Behind a [Versioned] table it keeps the newest versions, unless it is
+// versioned too.
 func (t Table[K, V]) Stored(store string, opts ...TableOption) Table[K, V] {
 	from, b, set := t.at(), t.n.b, settingsOf(opts)
 	node := b.add("stored", set, from.node)
+	if set.versioned {
+		return storeVersioned(from, node, store, set)
+	}
 	kept := keep(b, node, store, set, from.key, from.value)
 	n := newTable(b, node, kept)
 	from.use(func(o *opener) (tablePort[K, V], error) {
@@ -34,6 +39,9 @@ type storedPort[K, V any] struct {
 }
 
 func (p *storedPort[K, V]) change(c change[K, V]) error {
+	if c.past {
+		return nil // the row stays
+	}
 	ref, old, _, had, err := p.kv.Find(c.key)
 	if err != nil {
 		return p.o.rowsFailed(p.node, err)

@@ -56,6 +56,9 @@ type groupPort[K, V, K2, V2 any] struct {
 }
 
 func (p *groupPort[K, V, K2, V2]) change(c change[K, V]) error {
+	if c.past {
+		return nil // the row stays in its group
+	}
 	var s step[V2]
 	var from, to K2
 	if c.hasOld {

@@ -155,6 +155,10 @@ type tableJoin[K, V, V2, R any] struct {
 type leftPort[K, V, V2, R any] struct{ *tableJoin[K, V, V2, R] }
 
 func (p leftPort[K, V, V2, R]) change(c change[K, V]) error {
+	if c.past {
+		p.o.drop(p.d.n.node, oldVersion)
+		return nil
+	}
 	if p.depth > 0 {
 		if p.lmet {
 			c.old, c.hasOld = p.l.old, p.l.hasOld
@@ -175,6 +179,10 @@ func (p leftPort[K, V, V2, R]) change(c change[K, V]) error {
 type rightPort[K, V, V2, R any] struct{ *tableJoin[K, V, V2, R] }
 
 func (p rightPort[K, V, V2, R]) change(c change[K, V2]) error {
+	if c.past {
+		p.o.drop(p.d.n.node, oldVersion)
+		return nil
+	}
 	if p.depth > 0 {
 		if p.rmet {
 			c.old, c.hasOld = p.r.old, p.r.hasOld

@@ -12,7 +12,7 @@ import "github.com/semelstream/semel/stream/internal/runtime"
 // matter, and left out.
 func newView[K, V, V2 any](from *tableNode[K, V], kind string, opts []Option, isNil bool, f func(key K, value V) (V2, bool, error)) *tableNode[K, V2] {
 	b := from.b
-	n := &tableNode[K, V2]{b: b, key: from.key, askOld: from.needOld, reads: from.reads}
+	n := &tableNode[K, V2]{b: b, key: from.key, askOld: from.needOld, reads: from.reads, history: from.history}
 	n.node = b.add(kind, settingsOf(opts), from.node)
 	b.needFunc(n.node, isNil)
 	seen := func(open func(o *opener) (rows[K, V], error)) func(o *opener) (rows[K, V2], error) {
@@ -23,6 +23,12 @@ func newView[K, V, V2 any](from *tableNode[K, V], kind string, opts []Option, is
 	}
 	if from.openRows != nil {
 		n.openRows, n.openTold = seen(from.openRows), seen(from.toldRows)
+	}
+	if from.openPast != nil {
+		n.openPast = func(o *opener) (pastRows[K, V2], error) {
+			past, err := from.openPast(o)
+			return &viewPast[K, V, V2]{view[K, V, V2]{o, n, f}, past}, err
+		}
 	}
 	passFinals(from, n, func(o *opener, out finalPort[K, V2]) finalPort[K, V] {
 		return &viewFinals[K, V, V2]{view[K, V, V2]{o, n, f}, out}
@@ -68,6 +74,20 @@ func (r *viewRows[K, V, V2]) row(key K) (v2 V2, ms int64, ok bool, err error) {
 	return v2, ms, ok, err
 }
 
+// viewPast works rows out as they were.
+type viewPast[K, V, V2 any] struct {
+	view[K, V, V2]
+	from pastRows[K, V]
+}
+
+func (r *viewPast[K, V, V2]) rowAt(key K, ms int64) (v2 V2, ok bool, err error) {
+	v, ok, err := r.from.rowAt(key, ms)
+	if err != nil || !ok {
+		return v2, false, err
+	}
+	return r.apply(key, v)
+}
+
 type viewPort[K, V, V2 any] struct {
 	view[K, V, V2]
 	out tablePort[K, V2]
@@ -76,7 +96,7 @@ type viewPort[K, V, V2 any] struct {
 func (p *viewPort[K, V, V2]) deaf() bool { return !heard(p.out) }
 
 func (p *viewPort[K, V, V2]) change(c change[K, V]) (err error) {
-	to := change[K, V2]{key: c.key, ms: c.ms, headers: c.headers}
+	to := change[K, V2]{key: c.key, ms: c.ms, headers: c.headers, past: c.past}
 	if c.hasNew {
 		if to.new, to.hasNew, err = p.apply(c.key, c.new); err != nil {
 			return err
@@ -88,7 +108,8 @@ func (p *viewPort[K, V, V2]) change(c change[K, V]) (err error) {
 				return err
 			}
 		}
-		if !to.hasOld && !to.hasNew {
+		// A version of no row ends the one before it, whatever is hidden now.
+		if !to.hasOld && !to.hasNew && p.n.history == 0 {
 			return nil
 		}
 	}

@@ -22,6 +22,9 @@ func (s Stream[K, V]) ToTable(store string, opts ...TableOption) Table[K, V] {
 func keepTable[K, V any](s Stream[K, V], kind, store string, set settings) Table[K, V] {
 	b := s.n.b
 	node := b.add(kind, set, s.n.node)
+	if set.versioned {
+		return keepVersioned(s, node, store, set)
+	}
 	kept := keep(b, node, store, set, s.n.key, s.n.value)
 	n := newTable(b, node, kept)
 	s.n.use(func(o *opener) (port[K, V], error) {

@@ -99,7 +99,7 @@ func counted(drops []stream.Drop) (n int) {
 		case d.Reason == "tombstone" && slices.ContainsFunc(functions, func(f string) bool { return strings.HasPrefix(d.Kind, f) }):
 		case d.Reason == "no key" && d.Kind == "sink":
 		case d.Reason == "expired": // it counts what lies a whole segment back
-		case d.Reason == "late" && strings.HasSuffix(d.Kind, "join-stream"): // it joins what is late
+		case d.Reason == "late" && (d.Kind == "join" || strings.HasSuffix(d.Kind, "-join") || strings.HasSuffix(d.Kind, "join-stream")): // it joins what is late
 		default:
 			n++
 		}

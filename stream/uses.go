@@ -57,13 +57,24 @@ func (s Store[K, V]) usedBy(b *Builder, node *graph.Node) {
 
 func (s Store[K, V]) bind(t *Task) (binding, error) {
 	kv, err := s.kept.open(t.o)
-	return binding{s.kept, &keyValue[K, V]{reader[K, V]{t, kv, kv}}}, err
+	if err != nil {
+		return binding{}, err
+	}
+	rows, err := openAging(t.o, s.kept, s.aging, kv)
+	if rows == nil {
+		return binding{s.kept, &keyValue[K, V]{reader[K, V]{t, kv, kv}}}, err
+	}
+	t.aging = append(t.aging, rows.record)
+	return binding{s.kept, &agingStore[K, V]{reader[K, V]{t, kv, kv}, rows}}, err
 }
 
 func (t Table[K, V]) usedBy(b *Builder, node *graph.Node) {
 	if t.at().store == nil {
 		b.problem(node, "it reads %s, whose rows are only worked out when they change; keep them with .Stored(\"name\") and use that table", label(t.n.node))
 		return
+	}
+	if t.n.history > 0 {
+		b.problem(node, "it reads %s, which is versioned; keep the newest versions with .Stored(\"name\") and use that table", label(t.n.node))
 	}
 	useStore(b, node, t.n.store)
 }

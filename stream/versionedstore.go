@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"fmt"
 	"iter"
 	"math"
 	"time"
@@ -14,23 +13,12 @@ import (
 // A VersionedStore is a declared store of versions; see [Store].
 type VersionedStore[K, V any] struct{ kept *versionsKept[K, V] }
 
-// versionsKept is a declared store of versions with its types.
-type versionsKept[K, V any] struct {
-	store *graph.Store
-	id    int // of the shared opening
-	key   codec.Codec[K]
-	value codec.Codec[V]
-}
-
 // VersionedStore declares a store that remembers the versions of a key's
 // value for history of stream time: until a version is put that begins that
 // much later.
 func (b *Builder) VersionedStore[K, V any](name string, key codec.Codec[K], value codec.Codec[V], history time.Duration, opts ...StoreOption) VersionedStore[K, V] {
 	checkStore(b, "VersionedStore", name, key, value, history)
-	id := -1 - len(b.graph.Stores) // no node has it
-	s := &versionsKept[K, V]{b.addStore(nil, name, graph.Versioned, settingsOf(opts)), id, key, value}
-	s.store.Retain = history.Milliseconds()
-	return VersionedStore[K, V]{s}
+	return VersionedStore[K, V]{newVersions(b, nil, name, settingsOf(opts), history, key, value)}
 }
 
 // In opens the store for one call.
@@ -41,16 +29,8 @@ func (s VersionedStore[K, V]) In(c Scope) state.Versions[K, V] {
 func (s VersionedStore[K, V]) usedBy(b *Builder, node *graph.Node) { useStore(b, node, s.kept.store) }
 
 func (s VersionedStore[K, V]) bind(t *Task) (binding, error) {
-	k := s.kept
-	rows, err := share(t.o, &graph.Node{ID: k.id}, func() (*state.Versioned[K, V], error) {
-		rows, err := state.OpenVersioned(t.o.task.DB(), k.store.Name, k.key, k.value, k.store.Retain)
-		if err != nil {
-			return nil, fmt.Errorf("opening store %q: %w", k.store.Name, err)
-		}
-		t.o.keepTime(k.store.Name+".time of versions", rows.Time, rows.SetTime)
-		return rows, nil
-	})
-	return binding{k, &versionedStore[K, V]{t, k.store, rows}}, err
+	rows, err := s.kept.open(t.o)
+	return binding{s.kept, &versionedStore[K, V]{t, s.kept.store, rows}}, err
 }
 
 // A versionedStore is a store as processors read and write it.

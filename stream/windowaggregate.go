@@ -16,53 +16,90 @@ import (
 func aggregateWindows[K, V, A any](g WindowedGroup[K, V], kind, store string, opts []WindowOption, value codec.Codec[A], isNil bool,
 	f func(key K, value V, row A, ok bool) (A, bool, error)) WindowedTable[K, A] {
 
-	if g.w.kind == sliding {
-		return aggregateSliding(g, kind, store, opts, value, isNil, f)
-	}
-	s, b, w := g.g.s, g.g.s.at().b, g.w
-	set := settingsOf(opts)
-	if s.n.rekeyed {
-		s = repartition(s, store, g.g.set)
-	}
+	b, set := g.g.s.at().b, settingsOf(opts)
+	s := g.g.byKey(store)
 	if set.keyCodec == nil {
 		set.keyCodec = g.g.set.keyCodec
 	}
 	node := b.add(kind, set, s.n.node)
 	b.needFunc(node, isNil)
-	kept := keepWindows(b, node, store, set, retention(b, node, w, set), s.n.key, value)
-	kept.store.NeverEarly = true // a result has the time of a record in its window
-	n := newWindowedTable(b, node, kept, keyOf(&w, kept.key))
-	b.shapes[store] = shape{end: w.endOf}
-	finals := &windowFinalsOf[K, A]{node: node, kept: kept, w: w}
-	if w.kind != unlimited {
-		n.finals = &finalSource[Windowed[K], A]{use: finals.use, sent: finals.sent}
+	a := newWindowAggregation(b, node, store, set, g.w, s.n.key, value)
+	a.touch = set.keyCodec == nil && s.n.key != nil // encoded as the source has it
+	feedWindows(a, s, f)
+	return WindowedTable[K, A]{a.n}
+}
+
+// A windowAggregation is rows by key and window that one stream or several
+// update.
+type windowAggregation[K, A any] struct {
+	node  *graph.Node
+	w     Windows
+	kept  *keptWindows[K, A]
+	n     *tableNode[Windowed[K], A]
+	each  bool
+	touch bool // the keys of the sources before node are those of the rows
+
+	finals *windowFinalsOf[K, A]
+	slides *followFinalsOf[K, A] // instead of finals, of sliding windows
+}
+
+// newWindowAggregation declares the rows of node.
+func newWindowAggregation[K, A any](b *Builder, node *graph.Node, store string, set settings, w Windows, key codec.Codec[K], value codec.Codec[A]) *windowAggregation[K, A] {
+	a := &windowAggregation[K, A]{node: node, w: w, each: set.emitEach}
+	if w.kind == sliding {
+		a.declareSliding(b, store, set, key, value)
+		return a
 	}
+	a.kept = keepWindows(b, node, store, set, retention(b, node, w, set), key, value)
+	a.kept.store.NeverEarly = true // a result has the time of a record in its window
+	a.n = newWindowedTable(b, node, a.kept, keyOf(&a.w, a.kept.key))
+	b.shapes[store] = shape{end: a.w.endOf}
+	a.finals = &windowFinalsOf[K, A]{node: node, kept: a.kept, w: w}
+	if w.kind != unlimited {
+		a.n.finals = &finalSource[Windowed[K], A]{use: a.finals.use, sent: a.finals.sent}
+	}
+	return a
+}
+
+// feedWindows makes s update the rows by f.
+func feedWindows[K, V, A any](a *windowAggregation[K, A], s Stream[K, V], f func(key K, value V, row A, ok bool) (A, bool, error)) {
 	s.n.use(func(o *opener) (port[K, V], error) {
-		rows, err := kept.open(o)
+		if a.w.kind == sliding {
+			rows, err := a.openSliding(o)
+			return &slidePort[K, V, A]{rows, f}, err
+		}
+		rows, err := a.open(o)
+		return &windowPort[K, V, A]{rows, f}, err
+	})
+}
+
+// open opens the rows once for all that update them.
+func (a *windowAggregation[K, A]) open(o *opener) (*windowUpdates[K, A], error) {
+	return share(o, a.node, func() (*windowUpdates[K, A], error) {
+		rows, err := a.kept.open(o)
 		if err != nil {
 			return nil, err
 		}
-		p := &windowPort[K, V, A]{
-			o: o, node: node, w: w, rows: rows, f: f, each: set.emitEach, time: o.operatorTime(node),
-			expiry: expiryOf(o, node, kept.store.Retain, rows.Expire),
+		p := &windowUpdates[K, A]{
+			o: o, node: a.node, w: a.w, rows: rows, each: a.each, time: o.operatorTime(a.node),
+			expiry: expiryOf(o, a.node, a.kept.store.Retain, rows.Expire),
 		}
-		if p.out, err = n.open(o); err != nil {
+		if p.out, err = a.n.open(o); err != nil {
 			return nil, err
 		}
-		if set.keyCodec == nil && s.n.key != nil { // encoded as the source has it
-			o.touchAhead(node, p.touch)
+		if a.touch {
+			o.touchAhead(a.node, p.touch)
 		}
 		switch {
 		case !heard(p.out):
 			p.each = false
 		case !p.each:
-			p.headers = &lastHeaders[Windowed[K]]{key: n.key}
-			o.onFlush(node, p.flush)
+			p.headers = &lastHeaders[Windowed[K]]{key: a.n.key}
+			o.onFlush(a.node, p.flush)
 		}
-		p.finals, err = finals.open(o, p.time, p.expiry)
+		p.finals, err = a.finals.open(o, p.time, p.expiry)
 		return p, err
 	})
-	return WindowedTable[K, A]{n}
 }
 
 // retention is for how long rows are kept from the start of their window on.
@@ -86,14 +123,14 @@ func retention(b *Builder, node *graph.Node, w Windows, set settings) int64 {
 	return set.retain
 }
 
-// A windowPort updates the rows of a record's windows at once. It tells of the
-// new rows at once too if each is set, else when the transaction closes.
-type windowPort[K, V, A any] struct {
+// windowUpdates are the rows of a task, which are updated at once. What follows
+// is told of the new rows at once too if each is set, else when the transaction
+// closes.
+type windowUpdates[K, A any] struct {
 	o       *opener
 	node    *graph.Node
 	w       Windows
 	rows    *state.Window[K, A]
-	f       func(key K, value V, row A, ok bool) (A, bool, error)
 	out     tablePort[Windowed[K], A]
 	each    bool
 	headers *lastHeaders[Windowed[K]] // of the records that made the rows; nil if nobody hears of them at a flush
@@ -101,6 +138,12 @@ type windowPort[K, V, A any] struct {
 	expiry  *expiry
 	finals  *windowFinals[K, A] // nil if nobody asks
 	spans   []span              // scratch
+}
+
+// A windowPort updates the rows of the windows of one stream's records.
+type windowPort[K, V, A any] struct {
+	*windowUpdates[K, A]
+	f func(key K, value V, row A, ok bool) (A, bool, error)
 }
 
 func (p *windowPort[K, V, A]) push(r Record[K, V]) (err error) {
@@ -138,7 +181,7 @@ func (p *windowPort[K, V, A]) push(r Record[K, V]) (err error) {
 
 // touch makes the rows ready that records at stream time will need. Others are
 // few, or of windows that are not there yet.
-func (p *windowPort[K, V, A]) touch(keys [][]byte) {
+func (p *windowUpdates[K, A]) touch(keys [][]byte) {
 	if p.time.now == runtime.NoTime || p.w.kind != aligned {
 		return
 	}
@@ -179,7 +222,7 @@ func (p *windowPort[K, V, A]) update(r Record[K, V], s span, ms int64) error {
 		}
 	}
 	if !p.each {
-		return p.note(r, s)
+		return p.note(r.Key, s, r.Headers)
 	}
 	if !has {
 		var none A
@@ -190,11 +233,11 @@ func (p *windowPort[K, V, A]) update(r Record[K, V], s span, ms int64) error {
 	})
 }
 
-func (p *windowPort[K, V, A]) note(r Record[K, V], s span) error {
+func (p *windowUpdates[K, A]) note(key K, s span, headers Headers) error {
 	if p.headers == nil {
 		return nil
 	}
-	if err := p.headers.note(windowed(r.Key, s.start, s.end), r.Headers); err != nil {
+	if err := p.headers.note(windowed(key, s.start, s.end), headers); err != nil {
 		return p.o.rowsFailed(p.node, err)
 	}
 	return nil
@@ -202,7 +245,7 @@ func (p *windowPort[K, V, A]) note(r Record[K, V], s span) error {
 
 // flush tells what became of each row in the transaction, as that of an
 // aggregatePort does.
-func (p *windowPort[K, V, A]) flush() error {
+func (p *windowUpdates[K, A]) flush() error {
 	defer p.headers.forget()
 	return p.rows.Changed(func(c state.WindowChanged[K, A]) error {
 		end, err := p.w.endOf(c.Start)

@@ -211,6 +211,25 @@ func (m *windows) viewAsOf(t *rapid.T) {
 	if want, wantFrom, wantTo, has := get(v.committed[key], at, v.kept); got != want || from != wantFrom || to != wantTo || ok != has {
 		m.Fatalf("a view has %q of %q as of %d, want %q", got, key, at, want)
 	}
+	m.viewNewest(key)
+}
+
+// viewNewest compares the newest rows that a view has up to a key.
+func (m *windows) viewNewest(last string) {
+	v, want := m.versions, map[string]string{}
+	for key, of := range v.committed {
+		if value, _, _, ok := get(of, math.MaxInt64, v.kept); ok && key <= last {
+			want[key] = value
+		}
+	}
+	got := map[string]string{}
+	for e, err := range v.s.View().Range("", last) {
+		m.must(err)
+		got[e.Key] = e.Value
+	}
+	if !maps.Equal(got, want) {
+		m.Fatalf("a view has %q up to %q, want %q", got, last, want)
+	}
 }
 
 func (v *versions) checkAll(m *windows) {

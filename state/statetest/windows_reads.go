@@ -167,6 +167,9 @@ func (m *windows) readKeyOf(t *rapid.T, tb *expiring, committed bool) {
 		}
 		return ofSessions(tb.sessionScan(back, committed).Overlapping(first, from, to))
 	})
+	if !committed && tb.spec.Kind != state.KindWindow {
+		m.wantRows(tb.name+" of a key at once", tb.append(m, first, from, to), tb.visible(of, bound, tb.compare, oneKey), of)
+	}
 	some := func(p place) bool {
 		return first <= p.key && p.key <= last && (!window || from <= p.at && p.at <= to)
 	}
@@ -177,6 +180,29 @@ func (m *windows) readKeyOf(t *rapid.T, tb *expiring, committed bool) {
 		return ofSessions(tb.sessionScan(back, committed).FetchRange(first, last))
 	})
 	m.readOne(t, tb, of, bound, committed)
+}
+
+// append reads the rows of a key into memory.
+func (tb *expiring) append(m *windows, key string, from, to int64) iter.Seq2[found, error] {
+	m.Helper()
+	if tb.s == nil {
+		rows, err := tb.w.AppendFetch(nil, key, from, to)
+		m.must(err)
+		return ofWindows(withoutErrors(rows))
+	}
+	rows, err := tb.s.AppendOverlapping(nil, key, from, to)
+	m.must(err)
+	return ofSessions(withoutErrors(rows))
+}
+
+func withoutErrors[R any](rows []R) iter.Seq2[R, error] {
+	return func(yield func(R, error) bool) {
+		for _, r := range rows {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
 }
 
 // readOne reads one row.

@@ -279,7 +279,8 @@ func (d *Driver) LoseDisk() { d.lose = true }
 // was started.
 func (d *Driver) Dropped(reason string) int { return d.app.Dropped(reason) }
 
-// Rows returns the committed rows of a store, of all its tasks.
+// Rows returns the committed rows of a store, of all its tasks; the newest ones
+// of a store of versions.
 func (d *Driver) Rows[K comparable, V any](store string) map[K]V {
 	d.tb.Helper()
 	if shared := d.app.Global(store); shared != nil {
@@ -295,13 +296,25 @@ func (d *Driver) Rows[K comparable, V any](store string) map[K]V {
 	}
 	rows := map[K]V{}
 	for _, db := range dbs {
-		view, err := state.ViewOf[K, V](db, store)
+		all, err := rowsOf[K, V](db, store)
 		if err != nil {
 			d.tb.Fatal(err)
 		}
-		maps.Copy(rows, fold(d, view.All()))
+		maps.Copy(rows, fold(d, all))
 	}
 	return rows
+}
+
+// rowsOf are the rows of a store by key, the newest of a store of versions.
+func rowsOf[K comparable, V any](db *state.DB, store string) (state.Rows[K, V], error) {
+	if versions, err := state.VersionedViewOf[K, V](db, store); err == nil {
+		return versions.All(), nil
+	}
+	view, err := state.ViewOf[K, V](db, store)
+	if err != nil {
+		return nil, err
+	}
+	return view.All(), nil
 }
 
 func fold[K comparable, V any](d *Driver, all state.Rows[K, V]) map[K]V {

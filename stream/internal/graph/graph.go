@@ -100,6 +100,9 @@ type Store struct {
 	// ByTime is of stores that are also walked through in order of the ends of
 	// their windows or sessions.
 	ByTime bool
+	// Format is the number that each row in the changelog says in its header "v"
+	// that it is written in, as Kafka Streams' suppress does; 0 is no header.
+	Format byte
 }
 
 // ChangelogName is the changelog topic's name on the broker.

@@ -158,12 +158,12 @@ func (t *task) logChanges() error {
 type stager struct{ t *task }
 
 // Log stages a changelog record.
-func (s stager) Log(tp seam.TP, key, value []byte, ms int64) (*kgo.Record, error) {
+func (s stager) Log(tp seam.TP, key, value []byte, ms int64, headers []kgo.RecordHeader) (*kgo.Record, error) {
 	sink, err := s.t.Sink(tp.Topic)
 	if err != nil {
 		return nil, err
 	}
-	s.t.Stage(sink, tp.Partition, key, value, ms, nil)
+	s.t.Stage(sink, tp.Partition, key, value, ms, headers)
 	if s.t.tooLarge != nil {
 		return nil, errTooLarge
 	}

@@ -1,6 +1,8 @@
 package runtime
 
 import (
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/semelstream/semel/changelog"
 	"github.com/semelstream/semel/state"
 	"github.com/semelstream/semel/stream/internal/graph"
@@ -11,8 +13,7 @@ import (
 const minSegment = 60_000
 
 // changelogConfig is the configuration of a store's changelog. An input that is
-// a table's changelog is the user's: a compacted one forgets the same versions for
-// whoever reads it as a table.
+// a table's changelog is the user's.
 func changelogConfig(s *graph.Store) map[string]string {
 	switch {
 	case s.Source != nil:
@@ -24,6 +25,14 @@ func changelogConfig(s *graph.Store) map[string]string {
 		return changelog.Versions(s.Retain)
 	}
 	return nil
+}
+
+// rowHeaders are the headers of each row in a store's changelog.
+func rowHeaders(s *graph.Store) []kgo.RecordHeader {
+	if s.Format == 0 {
+		return nil
+	}
+	return []kgo.RecordHeader{{Key: "v", Value: []byte{s.Format}}}
 }
 
 // StoreSpec is how a store is laid out on its engine.

@@ -109,7 +109,7 @@ func (w *worker) newTask(ctx context.Context, id seam.Task) (*task, error) {
 			ts.tp = seam.TP{Topic: s.ChangelogName(a.cfg.App), Partition: id.Partition}
 		}
 		if s.Source == nil && !s.NoChangelog {
-			ts.log = changelog.NewWriter(ts.tp)
+			ts.log = changelog.NewWriter(ts.tp, rowHeaders(s)...)
 		}
 		if s.Source != nil {
 			for _, in := range t.inputs {
