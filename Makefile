@@ -26,7 +26,7 @@ BENCH_KAFKA := SEMEL_KAFKA_HEAP=1g SEMEL_KAFKA_JVM=' ' $(WITH_KAFKA)
 RACE := $(if $(shell command -v $${CC:-cc}),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-payments demo-kafka test test-kafka sim golden crash mutants bench bench-embedded lint fmt
+.PHONY: help demo demo-payments demo-kafka test test-kafka test-takeover sim golden crash mutants bench bench-embedded lint fmt
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 | \2/p' $(firstword $(MAKEFILE_LIST)) | while IFS='|' read -r t d; do printf '%-22s %s\n' "$$t" "$$d"; done
@@ -46,6 +46,9 @@ test: ## everything that needs no server, with the race detector
 
 test-kafka: ## all tests, those that need a real Kafka too
 	$(WITH_KAFKA) go test -count=1 -timeout 20m $(RACE) ./...
+
+test-takeover: ## take a real Kafka Streams application over, and go back; fetches it once, 94 MB
+	$(WITH_KAFKA) env SEMEL_FETCH=1 go test -count=1 -v ./test/kafkastreams
 
 sim: ## the runtime under simulation, SEEDS=5000; a crash at every turn; mutants
 	go test -count=1 -timeout 24h -v ./stream/internal/runtime -run 'Seed|EveryTurn' -args -seeds=$(SEEDS)

@@ -60,6 +60,8 @@ type follower[K, A any] interface {
 	// ending are the rows of windows that end at from or later, in order of
 	// their ends.
 	ending(from int64) iter.Seq2[followRow[K, A], error]
+	// observe takes a time in.
+	observe(ms int64)
 	// expire lets go of rows that are kept no longer.
 	expire()
 }
@@ -83,7 +85,7 @@ func (f *followFinalsOf[K, A]) open(o *opener, of follower[K, A]) (*followFinals
 	}
 	// Under this name Kafka Streams keeps the time before which windows that
 	// ended were sent.
-	o.keepTime(f.store.Name, func() int64 { return in.closed }, func(ms int64) { in.closed = ms })
+	o.keepTimeOr(f.store.Name, func() int64 { return in.closed }, func(ms int64) { in.closed = ms }, in.adopt)
 	o.onFinal(f.node, in.run)
 	return in, nil
 }
@@ -103,10 +105,30 @@ type followFinals[K, A any] struct {
 	waiting *waitingRows[K, A] // nil without a limit
 	closed  int64              // windows that end before were sent
 	next    int64              // no window that was not sent ends before; may be too early
+	failed  error              // of adopt
+}
+
+// adopt is that of [windowFinals].
+func (f *followFinals[K, A]) adopt() {
+	latest := int64(runtime.NoTime)
+	for row, err := range f.of.ending(0) {
+		if err != nil {
+			f.failed = err
+			return
+		}
+		latest = max(latest, row.ms)
+	}
+	if latest != runtime.NoTime {
+		f.of.observe(latest)
+		f.closed = f.of.openEnd()
+	}
 }
 
 // run sends what has closed.
 func (f *followFinals[K, A]) run() error {
+	if f.failed != nil {
+		return f.o.rowsFailed(f.node, f.failed)
+	}
 	closed := f.of.openEnd()
 	if closed == runtime.NoTime {
 		return nil

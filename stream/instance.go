@@ -53,6 +53,8 @@ type keptTime struct {
 	name string
 	get  func() int64
 	set  func(int64)
+
+	adopt func() // where nothing was kept; may be nil
 }
 
 type setTimer struct {
@@ -199,6 +201,11 @@ func (in *instance) Load(get func(name string) (ms int64, ok bool)) {
 	for _, k := range in.times {
 		if ms, ok := get(k.name); ok {
 			k.set(ms)
+		}
+	}
+	for _, k := range in.times { // they look at times that were kept
+		if _, ok := get(k.name); !ok && k.adopt != nil {
+			k.adopt()
 		}
 	}
 }

@@ -92,7 +92,14 @@ func (o *opener) keepTime(name string, get func() int64, set func(int64)) {
 	for _, k := range o.in.times {
 		assert.That(k.name != name, "two times are called %q", name)
 	}
-	o.in.times = append(o.in.times, keptTime{name, get, set})
+	o.in.times = append(o.in.times, keptTime{name: name, get: get, set: set})
+}
+
+// keepTimeOr is keepTime with adopt, which is called when a task is opened that
+// has kept no such time: its rows, if any, are another program's.
+func (o *opener) keepTimeOr(name string, get func() int64, set func(int64), adopt func()) {
+	o.keepTime(name, get, set)
+	o.in.times[len(o.in.times)-1].adopt = adopt
 }
 
 // onUndo has f called where the effects of the record at hand, or of one change

@@ -171,6 +171,9 @@ func (p *sessionRows[K, A]) replace(key K, s period, row A, has bool) error {
 	return p.finals.changed(key, s.end, waiting[A]{}, waiting[A]{row, true})
 }
 
+// observe is [follower.observe].
+func (p *sessionRows[K, A]) observe(ms int64) { p.time.observe(ms) }
+
 // openEnd is [follower.openEnd].
 func (p *sessionRows[K, A]) openEnd() int64 {
 	if p.time.now == runtime.NoTime {

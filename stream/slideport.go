@@ -220,6 +220,9 @@ func (p *slideUpdates[K, A]) flush() error {
 	})
 }
 
+// observe is [follower.observe].
+func (p *slideUpdates[K, A]) observe(ms int64) { p.time.observe(ms) }
+
 // openEnd is [follower.openEnd].
 func (p *slideUpdates[K, A]) openEnd() int64 {
 	if p.time.now == runtime.NoTime {

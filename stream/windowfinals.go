@@ -59,7 +59,7 @@ func (f *windowFinalsOf[K, A]) open(o *opener, time operatorTime, expiry *expiry
 	}
 	// Kafka Streams keeps the time that it last sent windows for under the name
 	// of the store.
-	o.keepTime(f.kept.store.Name, func() int64 { return in.last }, func(ms int64) { in.last = ms })
+	o.keepTimeOr(f.kept.store.Name, func() int64 { return in.last }, func(ms int64) { in.last = ms }, in.adopt)
 	o.onFinal(f.node, in.run)
 	return in, nil
 }
@@ -80,10 +80,32 @@ type windowFinals[K, A any] struct {
 	waiting *waitingRows[K, A] // nil without a limit
 	last    int64              // windows that end up to this time were sent
 	next    int64              // no row's window that was not sent ends before it
+	failed  error              // of adopt
+}
+
+// adopt goes on with rows that were kept by Kafka Streams, with a suppress
+// behind them: the largest time of a row is one that its suppress has met, so
+// that it has sent what had closed by then. Without this they would be sent a
+// second time.
+func (f *windowFinals[K, A]) adopt() {
+	latest := int64(runtime.NoTime)
+	for row, err := range f.rows.ByStart(0, math.MaxInt64-1) {
+		if err != nil {
+			f.failed = err
+			return
+		}
+		latest = max(latest, row.Time)
+	}
+	if latest != runtime.NoTime {
+		f.last = f.time.observe(latest) - f.w.grace
+	}
 }
 
 // run sends what has closed since last.
 func (f *windowFinals[K, A]) run() error {
+	if f.failed != nil {
+		return f.o.rowsFailed(f.node, f.failed)
+	}
 	if f.time.now == runtime.NoTime {
 		return nil
 	}

@@ -41,22 +41,51 @@ func FenceStrangers(ctx context.Context, cl *kgo.Client, prefix string, alive fu
 	return fenced, nil
 }
 
-// ongoing are the ids with the prefix that have an open transaction. It asks
-// all brokers; one that is away hides what it coordinates until another broker
-// took that over.
+// FenceAll fences all transactional ids for which match is true, those without
+// an open transaction too: whoever writes with one of them writes nothing more.
+// It is for programs that are gone for good, and so wants the answer of every
+// broker, repeating until ctx ends. It returns the ids it fenced, also with an
+// error.
+func FenceAll(ctx context.Context, cl *kgo.Client, match func(id string) bool) (fenced []string, err error) {
+	var ids []string
+	err = again(ctx, "txn: ListTransactions", func() (err error) {
+		ids, _, err = listed(ctx, cl, kmsg.NewPtrListTransactionsRequest(), match)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		if err := Fence(ctx, cl, id); err != nil {
+			return fenced, err
+		}
+		fenced = append(fenced, id)
+	}
+	return fenced, nil
+}
+
+// ongoing are the ids with the prefix that have an open transaction. One broker
+// that is away hides what it coordinates until another broker took that over.
 func ongoing(ctx context.Context, cl *kgo.Client, prefix string) ([]string, error) {
 	req := kmsg.NewPtrListTransactionsRequest()
 	req.StateFilters = []string{"Ongoing"}
-	var ids []string
-	var first error
-	answers := 0
+	ids, answers, err := listed(ctx, cl, req, func(id string) bool { return strings.HasPrefix(id, prefix) })
+	if answers == 0 && err != nil {
+		return nil, err
+	}
+	return ids, nil
+}
+
+// listed asks all brokers for ids that match, and says how many answered. With
+// an error some have not.
+func listed(ctx context.Context, cl *kgo.Client, req *kmsg.ListTransactionsRequest, match func(id string) bool) (ids []string, answers int, first error) {
 	for _, shard := range cl.RequestSharded(ctx, req) {
 		err := shard.Err
 		if err == nil {
 			resp := shard.Resp.(*kmsg.ListTransactionsResponse)
 			err = kerr.ErrorForCode(resp.ErrorCode)
 			for _, t := range resp.TransactionStates {
-				if strings.HasPrefix(t.TransactionalID, prefix) {
+				if match(t.TransactionalID) {
 					ids = append(ids, t.TransactionalID)
 				}
 			}
@@ -67,11 +96,8 @@ func ongoing(ctx context.Context, cl *kgo.Client, prefix string) ([]string, erro
 			first = err
 		}
 	}
-	if answers == 0 && first != nil {
-		return nil, first
-	}
 	slices.Sort(ids)
-	return slices.Compact(ids), nil
+	return slices.Compact(ids), answers, first
 }
 
 // Fence takes the transactional id from whoever has it and aborts its open

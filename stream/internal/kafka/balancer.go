@@ -78,7 +78,7 @@ func (b *balancer) tasks(parts map[string][]int32) []seam.Task {
 }
 
 // ProtocolName must be the same for all members of a group.
-func (b *balancer) ProtocolName() string { return "semel" }
+func (b *balancer) ProtocolName() string { return ownProtocol }
 
 func (b *balancer) IsCooperative() bool { return true }
 

@@ -8,7 +8,8 @@
 //
 // Files: consumer.go and batch.go read; txn.go writes; group.go, balancer.go
 // and facts.go are membership; admin.go, topics.go, offsets.go, committed.go
-// and purge.go ask the cluster; acl.go explains refusals.
+// and purge.go ask the cluster; acl.go explains refusals; takeover.go empties the
+// group of another program.
 package kafka
 
 import (

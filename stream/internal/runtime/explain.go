@@ -10,9 +10,12 @@ import (
 	"github.com/semelstream/semel/txn"
 )
 
-// explain gives an error that ends the app a code and a hint, unless it has
+// explain is [Explain] for this app.
+func (a *App) explain(err error) error { return Explain(a.cfg.App, err) }
+
+// Explain gives an error that ends the app a code and a hint, unless it has
 // one. Where it comes from is in its text already.
-func (a *App) explain(err error) error {
+func Explain(app string, err error) error {
 	var f *Fault
 	var s *Stopper
 	switch {
@@ -22,20 +25,20 @@ func (a *App) explain(err error) error {
 	for _, k := range known {
 		for _, code := range k.is {
 			if errors.Is(err, code) {
-				return fault(k.code, k.what, a.whereOf(err), err, k.do)
+				return fault(k.code, k.what, whereOf(app, err), err, k.do)
 			}
 		}
 	}
 	if txn.Judge(err) == txn.OutcomeFatal {
-		return fault("KAFKA", "the brokers refuse what the app needs", a.whereOf(err), err,
+		return fault("KAFKA", "the brokers refuse what the app needs", whereOf(app, err), err,
 			"see the cause: it does not go away by itself")
 	}
 	return err
 }
 
 // whereOf names the app, and the topic if a record was refused.
-func (a *App) whereOf(err error) string {
-	where := "app " + a.cfg.App
+func whereOf(app string, err error) string {
+	where := "app " + app
 	var p *seam.ProduceError
 	if errors.As(err, &p) {
 		where += ", topic " + p.Record.Topic
