@@ -18,10 +18,15 @@ func (g Grouped[K, V]) Aggregate[A any](store string, add func(key K, value V, a
 // Update is the general aggregate: f gets the row, if there is one, and
 // returns the new row, or false to have none.
 func (g Grouped[K, V]) Update[A any](store string, f func(key K, value V, row A, ok bool) (A, bool), opts ...AggregateOption) Table[K, A] {
-	return aggregate(g, "update", store, opts, nil, f == nil, func(k K, v V, row A, ok bool) (A, bool, error) {
+	return aggregate(g, "update", store, opts, nil, f == nil, trying(f))
+}
+
+// trying is f as a function that can fail.
+func trying[K, V, A any](f func(key K, value V, row A, ok bool) (A, bool)) func(key K, value V, row A, ok bool) (A, bool, error) {
+	return func(k K, v V, row A, ok bool) (A, bool, error) {
 		row, ok = f(k, v, row, ok)
 		return row, ok, nil
-	})
+	}
 }
 
 // TryUpdate is Update for a function that can fail.

@@ -24,10 +24,7 @@ func (c Cogrouped[K, A]) With[V any](g Grouped[K, V], f func(key K, value V, row
 	in := cogroupInput[K, A]{b: g.s.at().b, isNil: f == nil}
 	in.open = func(topic string) cogroupStream[K, A] {
 		s := g.byKey(topic)
-		try := func(k K, v V, row A, ok bool) (A, bool, error) {
-			row, ok = f(k, v, row, ok)
-			return row, ok, nil
-		}
+		try := trying(f)
 		return cogroupStream[K, A]{
 			node: s.n.node, key: s.n.key, keyCodec: g.set.keyCodec,
 			feed:        func(a *aggregation[K, A]) { feedAggregation(a, s, try) },

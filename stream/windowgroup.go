@@ -46,8 +46,5 @@ func (g WindowedGroup[K, V]) Aggregate[A any](store string, add func(key K, valu
 
 // Update is the general aggregate, for each window that the record is in.
 func (g WindowedGroup[K, V]) Update[A any](store string, f func(key K, value V, row A, ok bool) (A, bool), opts ...WindowOption) WindowedTable[K, A] {
-	return aggregateWindows(g, "window-update", store, opts, nil, f == nil, func(k K, v V, row A, ok bool) (A, bool, error) {
-		row, ok = f(k, v, row, ok)
-		return row, ok, nil
-	})
+	return aggregateWindows(g, "window-update", store, opts, nil, f == nil, trying(f))
 }
