@@ -34,6 +34,7 @@ func (s Stream[K, V]) Dedup[ID any](store string, id func(key K, value V) ID, tt
 	}
 	seen := seenIDs{ttl.Milliseconds()}
 	kept := keepWindows(b, n.node, store, set, seen.retain(), codec.Codec[ID](nil), codec.Int64)
+	kept.store.Windows = "stretches of " + ttl.String()
 	in.n.use(func(o *opener) (port[K, V], error) {
 		rows, err := kept.open(o)
 		if err != nil {

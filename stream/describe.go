@@ -35,7 +35,8 @@ func (t *Topology) Describe() string {
 	return s.String()
 }
 
-// DescribeJSON is [Topology.Describe] for programs.
+// DescribeJSON is [Topology.Describe] for programs. It says more of stores: the
+// names of their codecs ([codec.Name]) and what their windows are.
 func (t *Topology) DescribeJSON() []byte {
 	out, err := json.MarshalIndent(describe(t.graph), "", "  ")
 	assert.That(err == nil, "a description cannot be encoded: %v", err)
@@ -46,6 +47,7 @@ func (t *Topology) DescribeJSON() []byte {
 type description struct {
 	Subs    []subText    `json:"subTopologies"`
 	Globals []globalText `json:"globalTables,omitempty"`
+	Left    []storeText  `json:"left,omitempty"` // stores of earlier versions, in what an app keeps
 }
 
 type subText struct {
@@ -68,6 +70,7 @@ type operatorText struct {
 type topicText struct {
 	Name        string `json:"name,omitempty"`
 	Repartition bool   `json:"repartition,omitempty"`
+	Whole       bool   `json:"whole,omitempty"`   // nothing follows the name of this repartition topic
 	Dynamic     bool   `json:"dynamic,omitempty"` // chosen by record
 	Partitions  int    `json:"partitions,omitempty"`
 	PartitionBy string `json:"partitionBy,omitempty"` // the function's name, if there is one
@@ -83,6 +86,11 @@ type storeText struct {
 	Config    map[string]string `json:"config,omitempty"`
 	Retain    int64             `json:"retainMs,omitempty"`   // of windows, sessions and versions
 	Double    bool              `json:"duplicates,omitempty"` // several rows under one key and start
+	ByKey     bool              `json:"byKey,omitempty"`      // a window store whose rows lie by key, not by time
+	Windows   string            `json:"windows,omitempty"`    // what the starts of rows mean
+	Key       string            `json:"key,omitempty"`        // codec
+	Value     string            `json:"value,omitempty"`      // codec
+	Format    byte              `json:"format,omitempty"`     // of rows in the changelog, if they say it
 }
 
 type globalText struct {
@@ -138,7 +146,7 @@ func describeNode(n *graph.Node) operatorText {
 }
 
 func describeTopic(t *graph.Topic) *topicText {
-	d := &topicText{Name: t.Name, Repartition: t.Internal, Dynamic: t.Dynamic, Partitions: t.Partitions}
+	d := &topicText{Name: t.Name, Repartition: t.Internal, Whole: t.Whole, Dynamic: t.Dynamic, Partitions: t.Partitions}
 	if p, ok := t.Partition.(partitioner); ok {
 		d.PartitionBy = p.function
 	}
@@ -156,7 +164,8 @@ func fromText(r graph.Reset) string {
 }
 
 func describeStore(s *graph.Store) storeText {
-	d := storeText{Name: s.Name, Kind: string(s.Kind), InMemory: s.InMemory, Changelog: !s.NoChangelog, Config: s.Config, Retain: s.Retain, Double: s.Duplicates}
+	d := storeText{Name: s.Name, Kind: string(s.Kind), InMemory: s.InMemory, Changelog: !s.NoChangelog, Config: s.Config, Retain: s.Retain, Double: s.Duplicates,
+		ByKey: s.ByKey, Windows: s.Windows, Key: s.Key, Value: s.Value, Format: s.Format}
 	if s.Source != nil {
 		d.Source = s.Source.Name
 	}

@@ -86,5 +86,5 @@ func ExampleStream_Repartition() {
 		d.Put(orders, "1", "tea")
 		fmt.Println(len(d.Out(items)), d.Topics())
 	})
-	// Output: 1 [app-by-item-repartition items orders]
+	// Output: 1 [app-by-item-repartition app-semel-topology items orders]
 }

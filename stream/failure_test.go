@@ -303,7 +303,7 @@ func (l *logs) await(t *testing.T, text string, limit time.Duration) {
 func TestARecordThatDoesNotDecodeStopsTheAppAndNothingBeforeItIsLost(t *testing.T) {
 	f := newFailing(t).topics(1, "in", "sums").start(sums)
 	f.add("a", 1).add("a", 2).put("in", []byte("a"), []byte("three")).add("a", 4)
-	f.stops("SEMEL-DECODE", "task 0_0", "in/0 at offset 2", "value", "mend the codec", "OnError")
+	f.stops("SEMEL-DECODE", "task 0_0", "in/0 at offset 2", "value", "mend the codec", "OnError").until("the last commit's markers are written", f.w.Settled)
 	var failure *stream.Failure
 	if !errors.As(f.p.Err(), &failure) || failure.Op != stream.OpDecode || failure.Offset != 2 {
 		t.Errorf("the error is %#v", failure)
@@ -326,7 +326,7 @@ func TestAFunctionThatFailsOrPanicsNamesOperatorRecordAndReason(t *testing.T) {
 	} {
 		f := newFailing(t).topics(1, "in", "sums", "bad").start(sums)
 		f.add("a", 1).add("a", c.value).add("b", 5)
-		f.stops(c.parts...).want(map[string]int64{"a": 1})
+		f.stops(c.parts...).until("the last commit's markers are written", f.w.Settled).want(map[string]int64{"a": 1})
 		f.policy(stream.DeadLetter("bad")).restart().processed().want(map[string]int64{"a": 1, "b": 5})
 		bad := f.w.Read(seam.TP{Topic: "bad"}, 0)
 		if len(bad) != 1 {
@@ -408,7 +408,7 @@ func TestADeadLetterThatIsTooLargeStopsTheAppAndTheRecordStays(t *testing.T) {
 	f.w.CreateTopic("bad", 1, map[string]string{"max.message.bytes": "2000"})
 	f.policy(stream.DeadLetter("bad")).start(sums)
 	f.add("a", 1).put("in", []byte("a"), make([]byte, 5000)).add("a", 2)
-	f.stops("SEMEL-DEAD-LETTER", "topic bad", "in/0 at offset 1", "too large", "raise the topic's max.message.bytes").want(map[string]int64{"a": 1})
+	f.stops("SEMEL-DEAD-LETTER", "topic bad", "in/0 at offset 1", "too large", "raise the topic's max.message.bytes").until("the last commit's markers are written", f.w.Settled).want(map[string]int64{"a": 1})
 	f.w.SetConfig("bad", "max.message.bytes", "100000")
 	f.restart().processed().want(map[string]int64{"a": 3})
 	if n := len(f.w.Read(seam.TP{Topic: "bad"}, 0)); n != 1 {
@@ -419,7 +419,7 @@ func TestADeadLetterThatIsTooLargeStopsTheAppAndTheRecordStays(t *testing.T) {
 func TestADeadLetterTopicThatIsMissingStopsTheAppAndTheRecordStays(t *testing.T) {
 	f := newFailing(t).topics(1, "in", "sums").policy(stream.DeadLetter("bad")).start(sums)
 	f.add("a", 1).add("a", -1).add("a", 2)
-	f.stops("SEMEL-DEAD-LETTER", "topic bad", "in/0 at offset 1", "add: function", "create").want(map[string]int64{"a": 1})
+	f.stops("SEMEL-DEAD-LETTER", "topic bad", "in/0 at offset 1", "add: function", "create").until("the last commit's markers are written", f.w.Settled).want(map[string]int64{"a": 1})
 	f.topics(1, "bad").restart().processed().want(map[string]int64{"a": 3})
 }
 

@@ -141,9 +141,15 @@ func TestAStoreThatIsAddedBesideOthersIsNoOtherTopology(t *testing.T) {
 	}).add("a", 1).processed().want(map[string]int64{"a": 2})
 }
 
+// sameName says that it writes what it does not.
+type sameName struct{ codec.Codec[string] }
+
+func (sameName) String() string { return codec.Name(codec.Int64) }
+
 func TestRowsOfAnotherTypeStopTheAppWithTheStoreNamed(t *testing.T) {
 	f := newFailing(t).topics(1, "in", "sums").start(func(b *stream.Builder) {
-		b.Stream(failIn).GroupByKey().Aggregate("sums", func(_ string, n int64, s string) string { return s + "+" })
+		// A codec of the same name, so that only the rows themselves say it.
+		b.Stream(failIn).GroupByKey().Aggregate("sums", func(_ string, n int64, s string) string { return s + "+" }, stream.ValueCodec(sameName{codec.String}))
 	}).add("a", 1).processed()
 	f.w.Advance(time.Second)
 	f.w.Kill(f.p)

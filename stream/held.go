@@ -48,6 +48,9 @@ var heldBytes = heldCodec[[]byte]{codec.Bytes}
 // value that is the prior one has the length -2 and no bytes.
 type heldCodec[V any] struct{ value codec.Codec[V] }
 
+// String is its name in descriptions.
+func (c heldCodec[V]) String() string { return "held " + codec.Name(c.value) }
+
 const (
 	lengthNone  = -1
 	lengthPrior = -2

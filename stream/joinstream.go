@@ -155,7 +155,9 @@ func declareJoin[K, V, V2 any](b *Builder, node *graph.Node, shape joinShape, st
 func keepSide[K, V any](b *Builder, node *graph.Node, name string, set settings, span joinSpan, key codec.Codec[K], value codec.Codec[V]) *joinStore[K, V] {
 	s := b.addStore(node, name, graph.Window, set)
 	s.Retain, s.ByKey, s.Duplicates, s.NeverEarly = span.retain(), true, true, true
-	return &joinStore[K, V]{name, key, codecFor(b, node, ofType[V](set.valueCodec), value)}
+	value = codecFor(b, node, ofType[V](set.valueCodec), value)
+	withCodecs(s, key, value)
+	return &joinStore[K, V]{name, key, value}
 }
 
 // open gives the store of o's task.

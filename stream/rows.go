@@ -41,7 +41,13 @@ func newStore[K, V any](b *Builder, node *graph.Node, name string, set settings,
 	// Openings are shared by node; a store is no node, and takes a number that
 	// none has.
 	id := -1 - len(b.graph.Stores)
-	return &keptStore[K, V]{b.addStore(node, name, graph.KeyValue, set), id, key, value}
+	return &keptStore[K, V]{withCodecs(b.addStore(node, name, graph.KeyValue, set), key, value), id, key, value}
+}
+
+// withCodecs notes how the rows of s are encoded, for descriptions.
+func withCodecs[K, V any](s *graph.Store, key codec.Codec[K], value codec.Codec[V]) *graph.Store {
+	s.Key, s.Value = codec.Name(key), codec.Name(value)
+	return s
 }
 
 // open gives the store of o's task.

@@ -34,7 +34,7 @@ func keepSessions[K, A any](b *Builder, node *graph.Node, store string, set sett
 		value: codecFor(b, node, set.valueCodec, value),
 	}
 	b.autoName(node, store)
-	s.store.Retain = retained(b, node, set, rules.gap+rules.grace)
+	withCodecs(s.store, s.key, s.value).Retain = retained(b, node, set, rules.gap+rules.grace)
 	s.finals = &followFinalsOf[K, A]{node: node, store: s.store, key: s.key, value: s.value}
 	s.table = &tableNode[Windowed[K], A]{
 		b: b, node: node, key: sessionKey[K]{s.key}, value: s.value, finals: s.finals.source(),

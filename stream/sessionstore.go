@@ -27,7 +27,7 @@ type sessionsKept[K, V any] struct {
 func (b *Builder) SessionStore[K, V any](name string, key codec.Codec[K], value codec.Codec[V], retain time.Duration, opts ...StoreOption) SessionStore[K, V] {
 	checkStore(b, "SessionStore", name, key, value, retain)
 	id := -1 - len(b.graph.Stores) // no node has it
-	s := &sessionsKept[K, V]{b.addStore(nil, name, graph.Session, settingsOf(opts)), id, key, value}
+	s := &sessionsKept[K, V]{withCodecs(b.addStore(nil, name, graph.Session, settingsOf(opts)), key, value), id, key, value}
 	s.store.Retain = retain.Milliseconds()
 	return SessionStore[K, V]{s}
 }

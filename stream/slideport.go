@@ -18,7 +18,7 @@ func (a *windowAggregation[K, A]) declareSliding(b *Builder, store string, set s
 	}
 	a.kept = keepWindows(b, a.node, store, set, retained(b, a.node, set, 2*rules.apart+rules.grace), key, value)
 	a.kept.store.NeverEarly = true // a result has the time of a record in its window
-	a.kept.store.ByKey = true
+	a.kept.store.ByKey, a.kept.store.Windows = true, a.w.text()
 	a.slides = &followFinalsOf[K, A]{node: a.node, store: a.kept.store, key: a.kept.key, value: a.kept.value}
 	a.n = newWindowedTable(b, a.node, a.kept, keyOf(&a.w, a.kept.key))
 	b.shapes[store] = shape{end: a.w.endOf, shows: func(start, ms int64) bool { return rules.row(start, ms).shows() }}

@@ -38,7 +38,7 @@ type versionsKept[K, V any] struct {
 // processors.
 func newVersions[K, V any](b *Builder, node *graph.Node, name string, set settings, history time.Duration, key codec.Codec[K], value codec.Codec[V]) *versionsKept[K, V] {
 	id := -1 - len(b.graph.Stores) // no node has it
-	s := &versionsKept[K, V]{b.addStore(node, name, graph.Versioned, set), id, key, value}
+	s := &versionsKept[K, V]{withCodecs(b.addStore(node, name, graph.Versioned, set), key, value), id, key, value}
 	s.store.Retain = history.Milliseconds()
 	return s
 }

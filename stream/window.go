@@ -32,6 +32,24 @@ const (
 	custom
 )
 
+// text says what a window's start means, for descriptions.
+func (w *Windows) text() string {
+	ms := func(n int64) string { return (time.Duration(n) * time.Millisecond).String() }
+	switch {
+	case w.kind == aligned && w.every == w.size:
+		return "tumbling windows of " + ms(w.size)
+	case w.kind == aligned:
+		return "hopping windows of " + ms(w.size) + " every " + ms(w.every)
+	case w.kind == sliding:
+		return "sliding windows of " + ms(w.size)
+	case w.kind == unlimited:
+		return "one window from " + time.UnixMilli(w.start).UTC().Format(time.RFC3339Nano)
+	case w.kind == custom:
+		return "custom windows"
+	}
+	return ""
+}
+
 // Tumbling windows are [start, start+size), side by side from the epoch.
 func Tumbling(size, grace time.Duration) Windows { return Hopping(size, size, grace) }
 

@@ -53,6 +53,7 @@ func newWindowAggregation[K, A any](b *Builder, node *graph.Node, store string, 
 	a.kept = keepWindows(b, node, store, set, retention(b, node, w, set), key, value)
 	a.kept.store.NeverEarly = true // a result has the time of a record in its window
 	a.n = newWindowedTable(b, node, a.kept, keyOf(&a.w, a.kept.key))
+	a.kept.store.Windows = a.w.text()
 	b.shapes[store] = shape{end: a.w.endOf}
 	a.finals = &windowFinalsOf[K, A]{node: node, kept: a.kept, w: w}
 	if w.kind != unlimited {

@@ -25,7 +25,7 @@ func keepWindows[K, V any](b *Builder, node *graph.Node, store string, set setti
 		key:   codecFor(b, node, set.keyCodec, key),
 		value: codecFor(b, node, set.valueCodec, value),
 	}
-	s.store.Retain = retain
+	withCodecs(s.store, s.key, s.value).Retain = retain
 	b.autoName(node, store)
 	return s
 }

@@ -24,7 +24,7 @@ func (b *Builder) WindowStore[K, V any](name string, key codec.Codec[K], value c
 		b.problem(nil, "store %q has windows of %v and keeps them for %v; give it a size of 1 ms or more, and keep windows for at least that", name, size, retain)
 	}
 	id := -1 - len(b.graph.Stores) // no node has it
-	s := &keptWindows[K, V]{store: b.addStore(nil, name, graph.Window, settingsOf(opts)), id: id, key: key, value: value}
+	s := &keptWindows[K, V]{store: withCodecs(b.addStore(nil, name, graph.Window, settingsOf(opts)), key, value), id: id, key: key, value: value}
 	s.store.Retain, s.store.ByKey = retain.Milliseconds(), true
 	return WindowStore[K, V]{s}
 }

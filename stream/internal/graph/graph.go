@@ -84,6 +84,12 @@ type Store struct {
 	Where       string
 	Sub         int // set by Cut
 
+	// Key and Value are the names of the codecs of its rows.
+	Key, Value string
+	// Windows says what the starts of its rows mean, where that is not the time
+	// of a record: rows that were cut otherwise are other rows.
+	Windows string
+
 	// Retain is for how long rows are kept, in milliseconds: a window's from its
 	// start, a session's from its end, a version's from when the next one began.
 	Retain int64

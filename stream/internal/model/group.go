@@ -17,7 +17,8 @@ import (
 // somebody joins, leaves, is timed out or asks for one, and it makes a new
 // generation; a member learns of it by its next heartbeat and is then of that
 // generation. A known instance that comes back gets its tasks back, and
-// nobody else notices.
+// nobody else notices, unless it has another topology: the tasks are then other
+// ones, and it asks for a plan at once, as a real member does.
 type group struct {
 	b          *broker
 	name       string
@@ -106,6 +107,10 @@ func (b *broker) join(cfg seam.GroupConfig, facts seam.Facts) (id string) {
 		m.id, m.generation, m.owned, m.seq, m.keeps = id, -1, nil, 0, false
 		m.session = int64(cfg.Session)
 		g.saw(m)
+		if !sameSubs(g.subs, cfg.Subs) {
+			m.facts, g.subs = facts, cfg.Subs
+			g.plan()
+		}
 		return id
 	}
 	m := &member{id: id, instance: cfg.Instance, generation: -1, facts: facts, session: int64(cfg.Session)}
@@ -115,6 +120,12 @@ func (b *broker) join(cfg seam.GroupConfig, facts seam.Facts) (id string) {
 	g.saw(m)
 	g.plan()
 	return id
+}
+
+func sameSubs(a, b []seam.Sub) bool {
+	return slices.EqualFunc(a, b, func(x, y seam.Sub) bool {
+		return x.Tasks == y.Tasks && x.Stateful == y.Stateful && slices.Equal(x.Topics, y.Topics)
+	})
 }
 
 func (g *group) saw(m *member) {

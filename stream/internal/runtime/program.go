@@ -19,7 +19,22 @@ type Program interface {
 	// returns what says whether a record, which has a key, can be a row: nil
 	// or the *Failure.
 	Global(store string, rows *state.Shared) (check func(*kgo.Record) error, err error)
+	// Succeed compares the program with the one that ran before, given what
+	// that one had saved; nil if none has.
+	Succeed(saved []byte) (Succession, error)
 }
+
+// A Succession is what becomes of a program's state in the next one.
+type Succession struct {
+	Saved   []byte   // for the next one
+	Misfits []string // what does not fit, and what to do about it
+	Notes   []string // what changes and is fine
+	Unread  []Unread // of the former one's repartition topics
+}
+
+// An Unread is a repartition topic that is read no more. It is a misfit if
+// anything is in it that was not processed.
+type Unread struct{ Topic, Misfit string }
 
 // An Instance is a sub-topology at work in one task. Its calls come from one
 // goroutine. The life of a transaction is

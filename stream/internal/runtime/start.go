@@ -34,10 +34,21 @@ func (a *App) start(ctx context.Context) error {
 	if err := a.checkGroup(ctx); err != nil {
 		return err
 	}
-	if err := a.makeTopics(ctx); err != nil {
+	missing, err := a.missingTopics()
+	if err != nil {
+		return err
+	}
+	next, err := a.succeed(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.makeTopics(ctx, missing); err != nil {
 		return err
 	}
 	if err := a.checkTopics(); err != nil {
+		return err
+	}
+	if err := a.saveTopology(ctx, next); err != nil {
 		return err
 	}
 	return a.openGlobals()
@@ -69,6 +80,9 @@ func (a *App) describeTopics(ctx context.Context) error {
 		if !s.NoChangelog && s.Source == nil {
 			names = append(names, s.ChangelogName(a.cfg.App))
 		}
+	}
+	if a.hasState() {
+		names = append(names, a.topologyTopic())
 	}
 	slices.Sort(names)
 	found, err := a.env.Broker.Topics(ctx, slices.Compact(names)...)
@@ -216,8 +230,8 @@ func (a *App) note(name string, n int32) error {
 	return nil
 }
 
-// makeTopics creates repartition topics and changelogs that do not exist.
-func (a *App) makeTopics(ctx context.Context) error {
+// missingTopics are the app's own topics that do not exist.
+func (a *App) missingTopics() ([]seam.TopicSpec, error) {
 	var specs []seam.TopicSpec
 	add := func(spec seam.TopicSpec) error {
 		if err := a.note(spec.Name, spec.Partitions); err != nil {
@@ -232,17 +246,27 @@ func (a *App) makeTopics(ctx context.Context) error {
 		if t.Internal && t.Source {
 			spec := seam.TopicSpec{Name: t.FullName(a.cfg.App), Partitions: a.counts[t], Replication: a.cfg.Replication, Config: repartitionConfig()}
 			if err := add(spec); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
 	for _, s := range a.graph.Stores {
 		if !s.NoChangelog && s.Source == nil {
 			if err := add(a.changelogSpec(s)); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
+	if a.hasState() {
+		if err := add(a.topologySpec()); err != nil {
+			return nil, err
+		}
+	}
+	return specs, nil
+}
+
+// makeTopics creates them.
+func (a *App) makeTopics(ctx context.Context, specs []seam.TopicSpec) error {
 	if len(specs) == 0 {
 		return nil
 	}
