@@ -66,6 +66,30 @@ func TestEndWaitsForTheClientToLearnItsTopics(t *testing.T) {
 	}
 }
 
+// counting counts the clients that are made.
+type counting struct{ made atomic.Int32 }
+
+func (c *counting) OnNewClient(*kgo.Client) { c.made.Add(1) }
+
+// A logger of the caller's is used too, and a client is made once if it can be.
+func TestTheWitnessPassesOnWhatItReads(t *testing.T) {
+	w := onFake(t)
+	for _, c := range []struct {
+		wrap    func(kgo.Logger) kgo.Logger
+		clients int32
+	}{{func(l kgo.Logger) kgo.Logger { return l }, 2}, {Witness, 1}} {
+		b, n := &busy{held: make(chan struct{}), release: make(chan struct{})}, new(counting)
+		close(b.release)
+		b.armed.Store(true)
+		p := w.producer(name("tx"), kgo.WithLogger(c.wrap(b)), kgo.WithHooks(n))
+		p.cl.ForceMetadataRefresh()
+		<-b.held
+		if n.made.Load() != c.clients {
+			t.Errorf("%d clients were made, want %d", n.made.Load(), c.clients)
+		}
+	}
+}
+
 // What the client did is taken from its log: if that says that it aborted, the
 // commit has failed, whatever the client returns; if it says nothing, nobody
 // knows.

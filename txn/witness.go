@@ -1,6 +1,7 @@
 package txn
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -17,19 +18,30 @@ type witness struct {
 	saw  atomic.Int32
 }
 
-// witnessed makes a client with a witness before its logger. A client is the
-// only one that can say what its options are, so there may be a first one that
-// is asked for its logger and does nothing else.
+// Witness makes a logger for one client that a [Producer] can read, besides
+// next. A Producer makes one for itself: around a logger among its options it
+// has to make the client twice, which hooks of the client's may notice, and this
+// spares them that.
+func Witness(next kgo.Logger) kgo.Logger { return &witness{next: next} }
+
+// witnessed makes a client whose logger is a witness. Only a client can say what
+// its options are, so that the first one may be there to be asked for a logger.
 func witnessed(opts []kgo.Opt) (*kgo.Client, *witness, error) {
-	cl, err := kgo.NewClient(opts...)
+	cl, err := kgo.NewClient(append([]kgo.Opt{kgo.WithLogger(Witness(nil))}, opts...)...)
 	if err != nil {
 		return nil, nil, err
 	}
-	w := new(witness)
-	w.next, _ = cl.OptValue(kgo.WithLogger).(kgo.Logger)
+	switch l := cl.OptValue(kgo.WithLogger).(type) {
+	case *witness:
+		return cl, l, nil
+	case kgo.Logger:
+		cl.Close()
+		w := &witness{next: l}
+		cl, err = kgo.NewClient(append(opts, kgo.WithLogger(w))...)
+		return cl, w, err
+	}
 	cl.Close()
-	cl, err = kgo.NewClient(append(opts, kgo.WithLogger(w))...)
-	return cl, w, err
+	return nil, nil, errors.New("txn: the client has no logger, which the producer needs; leave out kgo.WithLogger(nil)")
 }
 
 const (

@@ -85,7 +85,7 @@ func (b *broker) options(role string, opts ...kgo.Opt) []kgo.Opt {
 	out := append(txn.ClientOptions(),
 		kgo.SeedBrokers(b.cfg.Brokers...),
 		kgo.ClientID(clientID(b.cfg.AppID, role)),
-		kgo.WithLogger(newLogger(b.log.With(zap.String("client", role)))),
+		kgo.WithLogger(txn.Witness(newLogger(b.log.With(zap.String("client", role))))),
 	)
 	out = append(out, opts...)
 	return append(out, b.cfg.Client...)
