@@ -37,6 +37,15 @@ func latencyRuns() []*latencyRun {
 	}
 }
 
+// warmUpRun is what goes before the runs that count, with the most work for the
+// broker: one that has just started takes half as long again for everything
+// until its code is compiled.
+func warmUpRun() *latencyRun {
+	return &latencyRun{topology: "latest", variant: "warming up", linger: 5 * time.Millisecond, set: func(s *spec) {
+		s.Kind, s.Commit = kindApp, stream.Continuous
+	}}
+}
+
 // latency measures from the time a record was to be sent until a
 // read_committed consumer has it.
 func (b *bench) latency(ctx context.Context) error {
@@ -44,6 +53,12 @@ func (b *bench) latency(ctx context.Context) error {
 	for _, l := range latencyRuns() {
 		if !b.wants(l.topology) {
 			continue
+		}
+		if len(runs) == 0 && b.warm {
+			b.say("latency: warming up")
+			if err := b.measureLatency(ctx, warmUpRun()); err != nil {
+				return fmt.Errorf("warming up: %w", err)
+			}
 		}
 		if err := b.measureLatency(ctx, l); err != nil {
 			return fmt.Errorf("%s, %s: %w", l.topology, l.variant, err)
