@@ -162,26 +162,32 @@ func (e *ProduceError) Error() string {
 func (e *ProduceError) Unwrap() error { return e.Err }
 
 // A Txn is a worker's client: it consumes the partitions of the worker's tasks
-// and owns one open transaction at a time. A transaction is
+// and has one open transaction at a time. After any error the transaction is
+// lost and so is the Txn: Close it, open a new one, and let the stable offsets
+// say what became of the transaction.
+//
+// Calls about the open transaction go to the Txn for those who do one thing after
+// the other. Open and Turn are for those who go on while one ends.
+type Txn interface {
+	Consumer
+	Transaction
+	// Open is the open transaction, for use by another goroutine than the Txn.
+	Open() Transaction
+	// Turn begins the next transaction, which is the open one from now on; the
+	// one before may still be filled and ended. One transaction ends at a time:
+	// no Prepare, CommitOffsets or End before that of the one before has
+	// returned, without an error. Nothing is produced before the Prepare of the
+	// one before has, or records of a partition would change places.
+	Turn() Transaction
+}
+
+// A Transaction is
 //
 //	Add, Produce, Add, Produce, ..., Prepare, End
 //
-// and begins with the first Add. After any error the transaction is lost and
-// so is the Txn: Close it, open a new one, and let the stable offsets say what
-// became of the transaction.
-//
-// Prepare, End and CommitOffsets are of the open transaction, for those who do
-// one thing after the other. Turn is for those who go on meanwhile.
-type Txn interface {
-	Consumer
-	Ending
-	// Turn takes the open transaction, which may be empty, out of the Txn: its
-	// Ending may be used by another goroutine than the Txn, and what is added to
-	// the Txn from now on is in the next transaction. One transaction ends at a
-	// time: no Turn, Prepare, CommitOffsets or End of the Txn before that of the
-	// Ending has returned, without an error. Nothing is produced before the
-	// Ending's Prepare has, or records of a partition would change places.
-	Turn() Ending
+// and begins with the first Add. Its calls come from one goroutine at a time;
+// Close of the Txn ends them.
+type Transaction interface {
 	// Add puts partitions into the transaction. Records are produced only to
 	// partitions that were added, and after an Add something is produced.
 	Add(ctx context.Context, tps []TP) error
@@ -190,11 +196,6 @@ type Txn interface {
 	// bytes belong to the Txn until End has returned. Their Offset is set once
 	// Prepare has returned nil.
 	Produce(recs []*kgo.Record)
-}
-
-// An Ending is a transaction that takes no more records. Its calls come from
-// one goroutine; Close of the Txn ends them.
-type Ending interface {
 	// Prepare waits until everything produced is written and puts the input
 	// offsets into the transaction, as m.
 	Prepare(ctx context.Context, m Member, offs Offsets) error

@@ -90,10 +90,11 @@ func (t *eos) End(ctx context.Context, commit bool) error {
 	return err
 }
 
-func (t *eos) Turn() seam.Ending {
-	p := t.p[t.cur]
+func (t *eos) Open() seam.Transaction { return t.p[t.cur] }
+
+func (t *eos) Turn() seam.Transaction {
 	t.cur ^= 1
-	return p
+	return t.Open()
 }
 
 func (t *eos) Close() {
@@ -182,4 +183,6 @@ func (t *plain) CommitOffsets(ctx context.Context, m seam.Member, offs seam.Offs
 
 func (t *plain) End(context.Context, bool) error { return t.produceError() }
 
-func (t *plain) Turn() seam.Ending { return t }
+func (t *plain) Open() seam.Transaction { return t }
+
+func (t *plain) Turn() seam.Transaction { return t }

@@ -21,7 +21,8 @@ type transactions struct {
 	err         error // the first one
 }
 
-// A transaction is what one of the producers has under way; it is seam.Ending.
+// A transaction is what one of the producers has under way; it is
+// seam.Transaction.
 type transaction struct {
 	of *transactions
 	ticket
@@ -104,9 +105,9 @@ func (x *transaction) part(tp seam.TP) *outbox {
 	return nil
 }
 
-func (t *transactions) Add(ctx context.Context, tps []seam.TP) error { return t.open.add(ctx, tps) }
+func (t *transactions) Add(ctx context.Context, tps []seam.TP) error { return t.open.Add(ctx, tps) }
 
-func (x *transaction) add(ctx context.Context, tps []seam.TP) error {
+func (x *transaction) Add(ctx context.Context, tps []seam.TP) error {
 	leave, err := x.usable()
 	if err != nil {
 		return err
@@ -134,8 +135,9 @@ func inTxn(what string) how {
 	return how{what: what, pause: hurry, giveUp: true, again: kerr.ConcurrentTransactions}
 }
 
-func (t *transactions) Produce(recs []*kgo.Record) {
-	x := t.open
+func (t *transactions) Produce(recs []*kgo.Record) { t.open.Produce(recs) }
+
+func (x *transaction) Produce(recs []*kgo.Record) {
 	leave, err := x.usable()
 	if err != nil {
 		return
@@ -283,9 +285,11 @@ func (t *transactions) End(ctx context.Context, commit bool) error {
 	return err
 }
 
-func (t *transactions) Turn() seam.Ending {
+func (t *transactions) Open() seam.Transaction { return t.open }
+
+func (t *transactions) Turn() seam.Transaction {
 	t.open, t.other = t.other, t.open
-	return t.other
+	return t.open
 }
 
 func (x *transaction) End(ctx context.Context, commit bool) error {

@@ -40,7 +40,7 @@ func (w *worker) commitDue() bool {
 		return true
 	}
 	// Positions that moved past control records alone can wait.
-	return w.app.cfg.Continuous && (w.records > 0 || w.produced) && !w.gathering() && !w.ready()
+	return w.app.cfg.Continuous && (w.records > 0 || w.transit.output) && !w.gathering() && !w.ready()
 }
 
 // commit makes everything since the last commit one atomic step and waits for
@@ -70,14 +70,10 @@ func (w *worker) close(ctx context.Context) error {
 		w.transactionEnded(begun, records, err)
 		return err
 	}
-	w.app.env.Stops.At("C2")
-	e := w.turn()
 	if c := w.log.Check(zap.DebugLevel, "committing"); c != nil {
-		c.Write(zap.Int("records", records), zap.Bool("output", e.output), zap.Int32("generation", e.member.Generation), zap.Stringer("offsets", e.offsets))
+		c.Write(zap.Int("records", records), zap.Bool("output", w.transit.output))
 	}
-	ctx, e.cancel = context.WithCancel(ctx)
-	w.ending = e
-	w.app.env.Go("end", func() { w.end(ctx, e) })
+	w.turn(ctx)
 	return nil
 }
 
@@ -204,7 +200,7 @@ func (t *task) times() map[string]int64 {
 
 // restart begins the worker's next transaction.
 func (w *worker) restart() {
-	w.begun, w.produced, w.gathered, w.records = time.Time{}, false, false, 0
+	w.begun, w.gathered, w.records = time.Time{}, false, 0
 }
 
 // moved is the store's new position in its changelog.

@@ -9,67 +9,44 @@ import (
 	"github.com/semelstream/semel/state"
 )
 
-// An ending is a transaction on its way to its commit, off the worker's loop,
-// which processes the records of the next one meanwhile. It is what was true
-// when the transaction closed: nothing that the next one does reaches it.
-//
-// There is one at a time. If it does not end well, the next transaction is lost
-// with it: it was made from what this one did.
-type ending struct {
-	txn     seam.Ending
-	member  seam.Member // read when the transaction closed, never kept
-	offsets seam.Offsets
-	output  bool // something was produced
-	tasks   []ended
-	begun   time.Time
-	records int
-	cancel  context.CancelFunc
-
-	// Guarded by worker.mu.
-	written bool // all its records are, so that others may follow them
-	done    bool
-	err     error
-	stored  bool // of mutants
-}
-
-// ended is the part of a task in a transaction that is ending.
-type ended struct {
-	t     *task
-	drops map[dropKey]int
-}
-
-// turn takes the open transaction out of the worker's hands and begins the next
-// one.
-func (w *worker) turn() *ending {
-	e := &ending{offsets: seam.Offsets{}, output: w.produced, written: !w.produced, begun: w.begun, records: w.records}
+// turn closes the open transaction, which its own goroutine ends from here on,
+// and begins the next one.
+func (w *worker) turn(ctx context.Context) {
+	x := w.transit
+	x.offsets, x.begun, x.records = seam.Offsets{}, w.begun, w.records
 	for _, t := range w.order {
 		t.commitSoon = false
 		if t.touched {
-			w.freeze(t, e)
+			w.freeze(t, x)
 		}
 	}
-	e.member = w.app.group.Member()
-	e.txn = w.txn.Turn()
+	x.member = w.app.group.Member()
+	next := w.newTransit(w.txn.Turn(), x)
+	w.mu.Lock()
+	x.closed, x.written = true, !x.output
+	w.transit = next
+	w.mu.Unlock()
+	w.ending = x
 	w.arena.turn()
 	w.sinks.ended()
 	w.restart()
-	return e
+	w.send(ctx, x)
 }
 
 // freeze takes down the positions of a task's inputs with the times that must
 // survive, and closes the transaction of its stores.
-func (w *worker) freeze(t *task, e *ending) {
+func (w *worker) freeze(t *task, x *transit) {
 	t.touched = false
 	named := t.times()
 	for _, in := range t.inputs {
 		at, epoch := in.position()
-		e.offsets[in.tp] = seam.Offset{At: at, Epoch: epoch, Metadata: encodeMeta(in.time, named)}
+		x.offsets[in.tp] = seam.Offset{At: at, Epoch: epoch, Metadata: encodeMeta(in.time, named)}
 	}
 	part := ended{t: t}
 	if len(t.drops) > 0 {
 		part.drops, t.drops = t.drops, map[dropKey]int{}
 	}
-	e.tasks = append(e.tasks, part)
+	x.tasks = append(x.tasks, part)
 	if t.db == nil {
 		return
 	}
@@ -82,56 +59,37 @@ func (w *worker) freeze(t *task, e *ending) {
 	t.db.Freeze()
 }
 
-// end is C3 to C5, on a goroutine of its own. It touches nothing of the
-// worker's.
-func (w *worker) end(ctx context.Context, e *ending) {
-	err := w.endSteps(ctx, e)
-	if err == nil {
-		w.app.env.Stops.At("C5")
-	}
-	w.note(func() { e.done, e.err = true, err })
-}
-
-func (w *worker) endSteps(ctx context.Context, e *ending) error {
-	if !e.output {
+// endSteps is C3 to C5, when all records of the transaction are with the
+// producer.
+func (w *worker) endSteps(ctx context.Context, x *transit) error {
+	w.app.env.Stops.At("C2")
+	if !x.output {
 		// Without a record the client would send no EndTxn, and the offsets
 		// would leak into the next transaction.
-		if err := e.txn.CommitOffsets(ctx, e.member, e.offsets); err != nil {
+		if err := x.txn.CommitOffsets(ctx, x.member, x.offsets); err != nil {
 			return fmt.Errorf("committing offsets: %w", err)
 		}
 		return nil
 	}
-	offs := e.offsets
+	offs := x.offsets
 	if mutant == offsetsOutside {
-		if err := w.app.env.Broker.Commit(ctx, e.member, offs); err != nil {
+		if err := w.app.env.Broker.Commit(ctx, x.member, offs); err != nil {
 			return err
 		}
 		offs = seam.Offsets{}
 	}
-	if err := e.txn.Prepare(ctx, e.member, offs); err != nil {
+	if err := x.txn.Prepare(ctx, x.member, offs); err != nil {
 		return err
 	}
 	w.app.env.Stops.At("C4")
-	w.note(func() { e.written = true })
-	for mutant == storeBeforeEnd && !w.stored(e) && w.app.env.Clock.Sleep(ctx, time.Millisecond) == nil {
+	w.note(func() { x.written = true })
+	for mutant == storeBeforeEnd && !w.stored(x) && w.app.env.Clock.Sleep(ctx, time.Millisecond) == nil {
 		continue
 	}
-	if err := e.txn.End(ctx, true); err != nil {
+	if err := x.txn.End(ctx, true); err != nil {
 		return fmt.Errorf("the outcome of the commit is unknown: %w", err)
 	}
 	return nil
-}
-
-// note tells the worker how far its ending is.
-func (w *worker) note(news func()) {
-	w.mu.Lock()
-	news()
-	txn := w.txn
-	w.mu.Unlock()
-	if txn != nil {
-		txn.Wake()
-	}
-	w.signal.Notify()
 }
 
 // progress is how far the ending is.
@@ -141,50 +99,60 @@ func (w *worker) progress() (written, done bool, err error) {
 	return w.ending.written, w.ending.done, w.ending.err
 }
 
-// mayProduce says that records of the open transaction may go out: those of the
-// one before are written. Before that they could overtake them.
-func (w *worker) mayProduce() bool {
-	if w.ending == nil || mutant == overtake {
-		return true
-	}
-	written, _, _ := w.progress()
-	return written
-}
-
-// meetEnd takes in that the ending transaction is over, if it is.
+// meetEnd takes in that the ending transaction is over, if it is, and that the
+// open one has failed, if it has.
 func (w *worker) meetEnd(ctx context.Context) (over bool, err error) {
 	if w.ending == nil {
-		return false, nil
+		return false, w.openError()
 	}
-	e := w.ending
+	x := w.ending
 	written, done, err := w.progress()
-	if mutant == storeBeforeEnd && written && e.output && !w.stored(e) {
-		w.storeNow(e)
+	if mutant == storeBeforeEnd && written && x.output && !w.stored(x) {
+		w.storeNow(x)
 	}
 	if mutant == prepareEarly && written {
 		done, err = true, nil
 	}
 	if !done {
-		return false, nil
+		return false, w.openError()
 	}
-	if mutant == guessOutcome && err != nil && written && e.output {
-		w.storeNow(e)
+	if mutant == guessOutcome && err != nil && written && x.output {
+		w.storeNow(x)
 		err = nil
 	}
 	w.ending = nil
 	if mutant != prepareEarly {
-		e.cancel()
+		x.cancel()
 	}
 	if err == nil {
-		w.committed(e)
+		w.committed(x)
+		w.follow()
+		w.spare = x
 	}
-	w.transactionEnded(e.begun, e.records, err)
+	w.transactionEnded(x.begun, x.records, err)
 	if err != nil {
 		return true, err
 	}
 	w.app.env.Stops.At("C6")
-	w.purgeDue(ctx, e.offsets)
+	w.purgeDue(ctx, x.offsets)
 	return true, nil
+}
+
+// openError is why the open transaction is lost.
+func (w *worker) openError() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.transit == nil {
+		return nil
+	}
+	return w.transit.err
+}
+
+// follow notes that there is no transaction before the open one any more.
+func (w *worker) follow() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.transit.before = nil
 }
 
 // awaitEnd waits until no transaction is ending.
@@ -201,27 +169,16 @@ func (w *worker) awaitEnd(ctx context.Context) error {
 	return nil
 }
 
-// awaitWritten waits until records may go out.
-func (w *worker) awaitWritten(ctx context.Context) error {
-	for !w.mayProduce() {
-		if over, err := w.meetEnd(ctx); over || err != nil {
-			return err
-		}
-		w.signal.Wait(context.WithoutCancel(ctx), time.Second)
-	}
-	return nil
-}
-
 // committed is C6: the transaction is known to be committed.
-func (w *worker) committed(e *ending) {
-	for _, part := range e.tasks {
+func (w *worker) committed(x *transit) {
+	for _, part := range x.tasks {
 		t := part.t
 		w.app.count(t, part.drops)
-		if t.db == nil || w.stored(e) {
+		if t.db == nil || w.stored(x) {
 			continue
 		}
 		t.db.Lock()
-		t.db.Committed(func(p *state.Part) (int64, bool) { return t.storeOf(p).moved(e.offsets) })
+		t.db.Committed(func(p *state.Part) (int64, bool) { return t.storeOf(p).moved(x.offsets) })
 		if mutant == commitBoth {
 			t.db.Committed(func(*state.Part) (int64, bool) { return 0, false })
 		}
@@ -233,15 +190,15 @@ func (w *worker) committed(e *ending) {
 // dropEnding forgets a transaction whose end nobody waits for any more: the
 // stable offsets say what became of it.
 func (w *worker) dropEnding(why error) {
-	e := w.ending
-	if e == nil {
+	x := w.ending
+	if x == nil {
 		return
 	}
 	if _, done, err := w.progress(); done && err == nil {
 		why = nil
 	}
 	w.ending = nil
-	w.transactionEnded(e.begun, e.records, why)
+	w.transactionEnded(x.begun, x.records, why)
 }
 
 // transactionEnded tells the app.
@@ -252,14 +209,14 @@ func (w *worker) transactionEnded(begun time.Time, records int, err error) {
 }
 
 // storeNow is a mutant.
-func (w *worker) storeNow(e *ending) {
-	defer w.note(func() { e.stored = true })
-	for _, part := range e.tasks {
+func (w *worker) storeNow(x *transit) {
+	defer w.note(func() { x.isStored = true })
+	for _, part := range x.tasks {
 		t := part.t
 		if t.db == nil {
 			continue
 		}
-		t.db.Committed(func(p *state.Part) (int64, bool) { return t.storeOf(p).moved(e.offsets) })
+		t.db.Committed(func(p *state.Part) (int64, bool) { return t.storeOf(p).moved(x.offsets) })
 		if t.write != nil {
 			continue
 		}
@@ -272,11 +229,11 @@ func (w *worker) storeNow(e *ending) {
 }
 
 // stored says that a mutant has stored the rows already.
-func (w *worker) stored(e *ending) bool {
+func (w *worker) stored(x *transit) bool {
 	if mutant == "" {
 		return false
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return e.stored
+	return x.isStored
 }

@@ -161,6 +161,7 @@ func (w *worker) closeTask(t *task, dirty bool) {
 func (w *worker) detach(t *task) {
 	w.order = slices.DeleteFunc(w.order, func(x *task) bool { return x == t })
 	w.running.Store(int32(len(w.order)))
+	w.sinks.calm()
 	w.app.closed(t)
 	for _, in := range t.inputs {
 		if w.inputs[in.tp] == in {

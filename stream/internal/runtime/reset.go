@@ -17,12 +17,13 @@ import (
 func (w *worker) reset(ctx context.Context, why error) {
 	w.log.Warn("starting over from what is committed", zap.Error(why))
 	w.app.env.Stops.At("reset")
-	if w.ending != nil {
-		w.ending.cancel()
+	for _, x := range w.underWay() {
+		x.cancel()
 	}
 	w.closeTxn()
 	w.quiesce(ctx)
 	w.dropEnding(why)
+	w.dropOpen()
 	for _, t := range w.sorted() {
 		if mutant == skipRewind {
 			w.noteLast(t)
@@ -47,6 +48,7 @@ func (w *worker) reset(ctx context.Context, why error) {
 	}
 	w.closeLeaving()
 	w.fresh()
+	w.spare = nil
 	w.restart()
 	w.app.updateState()
 }
@@ -106,9 +108,8 @@ func (w *worker) quiesce(ctx context.Context) {
 }
 
 func (w *worker) anyBusy() (busy bool) {
-	if w.ending != nil {
-		_, done, _ := w.progress()
-		busy = !done
+	for _, x := range w.underWay() {
+		busy = busy || !w.over(x)
 	}
 	for _, t := range w.sorted() {
 		if t.busy() {
@@ -128,7 +129,7 @@ func (w *worker) anyBusy() (busy bool) {
 // drop is the end of a worker that cannot go on. From here on its orders are
 // met by doing nothing.
 func (w *worker) drop(ctx context.Context) {
-	open := w.produced || w.ending != nil
+	open := len(w.underWay()) > 0
 	w.reset(ctx, errors.New("the worker ends"))
 	w.releaseAll()
 	if open {

@@ -34,11 +34,12 @@ type worker struct {
 	log    *zap.Logger
 	signal seam.Signal
 
-	mu     sync.Mutex // guards the next four; never held across a call into a seam
-	wanted map[seam.Task]bool
-	inbox  []*order
-	txn    seam.Txn // nil between sessions
-	dead   bool     // the goroutine has ended
+	mu      sync.Mutex // guards the next five; never held across a call into a seam
+	wanted  map[seam.Task]bool
+	inbox   []*order
+	txn     seam.Txn // nil between sessions
+	transit *transit // the open transaction, nil between sessions
+	dead    bool     // the goroutine has ended
 
 	running atomic.Int32 // tasks at work, for the state
 	resting atomic.Bool  // paused, with nothing in hand
@@ -54,10 +55,10 @@ type worker struct {
 	leaving  map[seam.Task]leaving // given up and not closed yet
 	revoking []*order              // not finished yet
 	stopping *order
-	ending   *ending // the transaction before the open one, until it is known to be committed
+	ending   *transit // the transaction before the open one, until it is known to be committed
 
+	spare    *transit  // one that is over, whose memory the next one takes
 	begun    time.Time // of the first change since the last commit; zero if there is none
-	produced bool      // something is in the transaction
 	records  int       // processed since the last commit
 	gathered bool      // in continuous mode: asked once more for records since the last commit
 	purgeAt  time.Time
@@ -78,7 +79,7 @@ func newWorker(a *App, id int) *worker {
 // fresh gives the worker sinks and an arena that no producer knows.
 func (w *worker) fresh() {
 	w.sinks = newSinks(w.app.cfg.App, w.app.partitions)
-	w.sinks.max = w.app.maxRecord
+	w.sinks.max, w.sinks.busyAt = w.app.maxRecord, w.app.cfg.Busy
 	w.arena = &arena{}
 }
 
@@ -153,7 +154,7 @@ func (w *worker) session(ctx context.Context) error {
 		return fmt.Errorf("opening the producer: %w", err)
 	}
 	w.mu.Lock()
-	w.txn = t
+	w.txn, w.transit = t, w.newTransit(t.Open(), nil)
 	w.mu.Unlock()
 	w.app.env.Stops.At("init")
 	w.purgeAt = w.app.env.Clock.Now().Add(w.app.cfg.PurgeInterval)

@@ -1,0 +1,251 @@
+package runtime
+
+import (
+	"context"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/semelstream/semel/internal/seam"
+)
+
+// A transit is one transaction on its way to the broker. A goroutine of its own
+// carries there what the worker's loop hands over, and ends the transaction
+// once it is closed; the loop waits for no answer of the broker's.
+//
+// At most two are under way: the open one, and the one before it, which is
+// ending. Records of the open one follow when those of the other are written, or
+// they would change places in a partition; its partitions are added meanwhile.
+// If the ending one does not end well, the open one is lost with it: it was made
+// from what that one did.
+type transit struct {
+	txn    seam.Transaction
+	before *transit    // nil if its records are written for certain
+	signal seam.Signal // wakes its goroutine
+	cancel context.CancelFunc
+
+	// Of the worker's loop until the transaction is closed, then of its end.
+	running bool // it has its goroutine
+	output  bool // something is produced
+	load    load // what the goroutine carries
+	closing
+
+	// Guarded by worker.mu.
+	adds     []seam.TP
+	queue    []*kgo.Record
+	crowded  bool // the loop waits until the queue is empty
+	closed   bool // nothing more is handed over
+	written  bool // all its records are, so that others may follow them
+	done     bool
+	err      error
+	isStored bool // of mutants
+}
+
+// closing is what was true when a transaction closed: nothing that the next one
+// does reaches it.
+type closing struct {
+	member  seam.Member // read when the transaction closed, never kept
+	offsets seam.Offsets
+	tasks   []ended
+	begun   time.Time
+	records int
+}
+
+// ended is the part of a task in a transaction that is ending.
+type ended struct {
+	t     *task
+	drops map[dropKey]int
+}
+
+// much is how many staged records do not wait for those of other tasks.
+const much = 2048
+
+// handOverMuch hands over what a task has staged if that is much.
+func (w *worker) handOverMuch(ctx context.Context, t *task) error {
+	if len(t.staged) < much {
+		return nil
+	}
+	return w.handOver(ctx, t)
+}
+
+// handOverAll hands over what all tasks have staged: small amounts together, so
+// that all their partitions join the transaction by one request.
+func (w *worker) handOverAll(ctx context.Context) error {
+	for _, t := range w.order {
+		if err := w.handOver(ctx, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// handOver gives the open transaction what a task has staged. It waits only
+// where too much is on its way.
+func (w *worker) handOver(ctx context.Context, t *task) error {
+	if len(t.staged) == 0 {
+		return nil
+	}
+	x := w.transit
+	x.output = true
+	w.changed()
+	w.mu.Lock()
+	x.adds = append(x.adds, w.sinks.add...)
+	x.queue = append(x.queue, t.staged...)
+	crowded := len(x.queue) >= w.app.cfg.Queue
+	w.mu.Unlock()
+	w.sinks.add = w.sinks.add[:0]
+	clear(t.staged)
+	t.staged = t.staged[:0]
+	w.send(ctx, x)
+	if crowded {
+		return w.awaitRoom(ctx, x)
+	}
+	return nil
+}
+
+// awaitRoom waits until what was handed over has gone to the producer.
+func (w *worker) awaitRoom(ctx context.Context, x *transit) error {
+	for {
+		if _, err := w.meetEnd(ctx); err != nil {
+			return err
+		}
+		w.mu.Lock()
+		x.crowded = len(x.queue) > 0
+		crowded, err := x.crowded, x.err
+		w.mu.Unlock()
+		if !crowded || err != nil {
+			return err
+		}
+		w.signal.Wait(context.WithoutCancel(ctx), time.Second)
+	}
+}
+
+// send wakes the goroutine of a transaction, which begins with the first call.
+func (w *worker) send(ctx context.Context, x *transit) {
+	if x.running {
+		x.signal.Notify()
+		return
+	}
+	x.running = true
+	ctx, x.cancel = context.WithCancel(ctx)
+	w.app.env.Go("transaction", func() { w.carry(ctx, x) })
+}
+
+// carry is the goroutine of a transaction. It touches nothing of the worker's
+// but what mu guards.
+func (w *worker) carry(ctx context.Context, x *transit) {
+	err := w.carrySteps(ctx, x)
+	if err == nil {
+		w.app.env.Stops.At("C5")
+	}
+	w.note(func() { x.done, x.err = true, err })
+}
+
+func (w *worker) carrySteps(ctx context.Context, x *transit) error {
+	for {
+		w.unload(x)
+		l := &x.load
+		if len(l.adds) > 0 {
+			// Partitions join by one request for all, before the first record for
+			// them: to join by the record itself costs about 20 ms per broker.
+			if err := x.txn.Add(ctx, l.adds); err != nil {
+				return err
+			}
+		}
+		if len(l.records) > 0 {
+			x.txn.Produce(l.records)
+		}
+		switch {
+		case l.last:
+			return w.endSteps(ctx, x)
+		case len(l.adds) == 0 && len(l.records) == 0:
+			x.signal.Wait(ctx, time.Second)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// A load is what a transaction's goroutine carries at a time.
+type load struct {
+	adds    []seam.TP
+	records []*kgo.Record
+	last    bool // nothing follows
+}
+
+// unload takes what was handed over, as far as it may go, and gives the memory
+// of the load before in exchange.
+func (w *worker) unload(x *transit) {
+	l := &x.load
+	clear(l.records)
+	l.records = l.records[:0]
+	w.mu.Lock()
+	l.adds, x.adds = x.adds, l.adds[:0]
+	if w.mayProduce(x) {
+		l.records, x.queue = x.queue, l.records
+		l.last = x.closed
+	}
+	room := x.crowded && len(x.queue) == 0
+	w.mu.Unlock()
+	if room {
+		w.signal.Notify()
+	}
+}
+
+// mayProduce says that records of x may go out: those of the transaction before
+// are written.
+func (w *worker) mayProduce(x *transit) bool {
+	return x.before == nil || x.before.written || mutant == overtake
+}
+
+// note tells the worker, and the transaction that follows, how far one is.
+func (w *worker) note(news func()) {
+	w.mu.Lock()
+	news()
+	txn, next := w.txn, w.transit
+	w.mu.Unlock()
+	if txn != nil {
+		txn.Wake()
+	}
+	if next != nil {
+		next.signal.Notify()
+	}
+	w.signal.Notify()
+}
+
+// underWay are the transactions that have a goroutine.
+func (w *worker) underWay() (all []*transit) {
+	for _, x := range []*transit{w.ending, w.transit} {
+		if x != nil && x.running {
+			all = append(all, x)
+		}
+	}
+	return all
+}
+
+// over says that the goroutine of a transaction has ended.
+func (w *worker) over(x *transit) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return x.done
+}
+
+// dropOpen forgets the open transaction, whose goroutine has ended.
+func (w *worker) dropOpen() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.transit = nil
+}
+
+// newTransit is the next transaction. It takes over the memory of one that is
+// over.
+func (w *worker) newTransit(txn seam.Transaction, before *transit) *transit {
+	x := &transit{txn: txn, before: before, signal: w.app.env.Signal()}
+	if old := w.spare; old != nil {
+		w.spare = nil
+		clear(old.load.records)
+		x.adds, x.queue, x.load = old.adds[:0], old.queue[:0], load{old.load.adds[:0], old.load.records[:0], false}
+	}
+	return x
+}
