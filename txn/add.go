@@ -12,7 +12,9 @@ import (
 // Add puts partitions into the transaction, and opens it if none is open.
 // Those that are in it already cost nothing. It repeats what passes, above all
 // "the markers of your last transaction are not written yet", until ctx ends.
-// After an Add something must be produced, else the Producer is spent.
+// A transaction in which nothing is produced cannot be ended: it stays open, and
+// what is added and produced next is in it. [Producer.CommitOffsets] may be called
+// meanwhile.
 func (p *Producer) Add(ctx context.Context, tps []TP) error {
 	if err := p.usable(); err != nil {
 		return err

@@ -21,7 +21,7 @@ type identity struct {
 const offsetsSuffix = "-offsets"
 
 // CommitOffsets commits positions in a transaction that produces nothing, as
-// group member m. No other transaction is open.
+// group member m. Nothing was produced since the last End.
 //
 // The client ends a transaction only if it produced in it, so these have a
 // transactional id of their own, this Producer's with "-offsets" after it, and

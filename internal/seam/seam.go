@@ -189,7 +189,9 @@ type Txn interface {
 // Close of the Txn ends them.
 type Transaction interface {
 	// Add puts partitions into the transaction. Records are produced only to
-	// partitions that were added, and after an Add something is produced.
+	// partitions that were added. If nothing is produced after all, the
+	// transaction cannot be ended: its offsets go by CommitOffsets, and the next
+	// one of the same producer goes on in it.
 	Add(ctx context.Context, tps []TP) error
 	// Produce takes records with explicit partitions. It never blocks and
 	// returns no error; errors come out of Prepare. The records and their
@@ -200,7 +202,7 @@ type Transaction interface {
 	// offsets into the transaction, as m.
 	Prepare(ctx context.Context, m Member, offs Offsets) error
 	// CommitOffsets commits input offsets in a transaction of their own, as m,
-	// when nothing was added or produced since the last End. Like all of a
+	// when nothing was produced since the last End. Like all of a
 	// transaction it is fenced by producer: a copy that arrives late changes
 	// nothing. After an error the outcome is unknown.
 	CommitOffsets(ctx context.Context, m Member, offs Offsets) error

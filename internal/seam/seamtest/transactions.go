@@ -133,7 +133,7 @@ var transactions = suite{
 		x := c.txn(m.txnID())
 		for i := range int64(4) {
 			e := x.Open()
-		x.Turn()
+			x.Turn()
 			c.begin(x, out, fmt.Sprint(i))
 			c.ok(e.CommitOffsets(c.ctx, m.Member(), seam.Offsets{in: {At: 2*i + 1, Epoch: -1}}))
 			e = x.Open()
@@ -143,6 +143,20 @@ var transactions = suite{
 		}
 		c.committedAt(m.group, in, 8)
 		c.equal(c.read(out, 0), []string{"0", "1", "2", "3"})
+	}},
+	{"partitions of a transaction without records stay for the next one of its producer", func(c *kase) {
+		m, in, out, never := c.join(), c.tp(), c.tp(), c.tp()
+		x := c.txn(m.txnID())
+		c.ok(x.Add(c.ctx, []seam.TP{out, never}))
+		e := x.Open()
+		x.Turn()
+		c.ok(e.CommitOffsets(c.ctx, m.Member(), seam.Offsets{in: {At: 7, Epoch: -1}}))
+		c.committedAt(m.group, in, 7)
+		for _, v := range []string{"1", "2", "3"} {
+			c.transact(x, true, out, v)
+		}
+		c.equal(c.read(out, 0), []string{"1", "2", "3"})
+		c.equal(c.read(never, 0), nil)
 	}},
 	{"a record's offset is known after Prepare", func(c *kase) {
 		out := c.tp()

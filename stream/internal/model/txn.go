@@ -260,7 +260,7 @@ func (x *transaction) CommitOffsets(ctx context.Context, m seam.Member, offs sea
 		return err
 	}
 	defer leave()
-	assert.That(!x.begun, "%s commits offsets alone in an open transaction", x.id)
+	assert.That(!x.used, "%s commits offsets alone in a transaction in which something was produced", x.id)
 	if len(offs) == 0 {
 		return nil
 	}

@@ -133,11 +133,15 @@ func (t *task) logChanges() error {
 	}
 	t.db.Lock()
 	defer t.db.Unlock()
+	for _, s := range t.stores {
+		s.logged = false
+	}
 	err := t.db.Changes(func(p *state.Part, key, value []byte, ms int64) error {
 		s := t.storeOf(p)
 		if s.log == nil {
 			return nil
 		}
+		s.logged = true
 		err := s.log.Log(stager{t}, key, value, ms)
 		if t.tooLarge != nil {
 			return fatal{t.rowTooLarge(s)}

@@ -36,7 +36,7 @@ func (w *worker) turn(ctx context.Context) {
 // freeze takes down the positions of a task's inputs with the times that must
 // survive, and closes the transaction of its stores.
 func (w *worker) freeze(t *task, x *transit) {
-	t.touched = false
+	t.touched, t.expected = false, false
 	named := t.times()
 	for _, in := range t.inputs {
 		at, epoch := in.position()

@@ -68,8 +68,27 @@ func (t *task) run(max int) error {
 	}
 	if n > 0 {
 		t.resume()
+		t.expect()
 	}
 	return nil
+}
+
+// expect joins changelogs to the transaction as soon as rows have changed. Their
+// records are made when it closes, and should not wait for their partitions then.
+// If they are not written after all, a marker too many is.
+func (t *task) expect() {
+	if t.expected || t.db == nil || t.db.DirtyBytes() == 0 {
+		return
+	}
+	t.expected = true
+	for _, s := range t.stores {
+		if s.log == nil || !s.logged && len(t.stores) > 1 {
+			continue
+		}
+		if k, err := t.Sink(s.tp.Topic); err == nil {
+			t.sinks.join(k, s.tp.Partition)
+		}
+	}
 }
 
 // one processes the next record of in.

@@ -31,6 +31,7 @@ type task struct {
 	seen    seen
 	corrupt error // found in its stores, which are not used again then
 
+	expected  bool            // the changelogs that its changes go to are in the transaction
 	touched   bool            // since the last commit: positions, state or times have changed
 	drops     map[dropKey]int // records left out since the last commit
 	write     *writeBack
@@ -46,6 +47,7 @@ type taskStore struct {
 	tp     seam.TP           // the changelog partition; no topic if there is none
 	log    *changelog.Writer // of its own changelog
 	source *input            // if the changelog is an input of the task
+	logged bool              // the last transaction wrote to the changelog
 }
 
 func (t *task) queued() (n int) {

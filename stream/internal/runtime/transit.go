@@ -14,10 +14,11 @@ import (
 // once it is closed; the loop waits for no answer of the broker's.
 //
 // At most two are under way: the open one, and the one before it, which is
-// ending. Records of the open one follow when those of the other are written, or
-// they would change places in a partition; its partitions are added meanwhile.
-// If the ending one does not end well, the open one is lost with it: it was made
-// from what that one did.
+// ending. The open one follows when the records of the other are written: its own
+// would change places with them in a partition, and before that the markers of
+// the last transaction of its producer are hardly written, so that the request
+// for its partitions would only be turned away. If the ending one does not end
+// well, the open one is lost with it: it was made from what that one did.
 type transit struct {
 	txn    seam.Transaction
 	before *transit    // nil if its records are written for certain
@@ -76,6 +77,9 @@ func (w *worker) handOverAll(ctx context.Context) error {
 			return err
 		}
 	}
+	if len(w.sinks.add) > 0 {
+		w.push(ctx, nil)
+	}
 	return nil
 }
 
@@ -85,22 +89,29 @@ func (w *worker) handOver(ctx context.Context, t *task) error {
 	if len(t.staged) == 0 {
 		return nil
 	}
-	x := w.transit
-	x.output = true
+	w.transit.output = true
 	w.changed()
-	w.mu.Lock()
-	x.adds = append(x.adds, w.sinks.add...)
-	x.queue = append(x.queue, t.staged...)
-	crowded := len(x.queue) >= w.app.cfg.Queue
-	w.mu.Unlock()
-	w.sinks.add = w.sinks.add[:0]
+	crowded := w.push(ctx, t.staged)
 	clear(t.staged)
 	t.staged = t.staged[:0]
-	w.send(ctx, x)
 	if crowded {
-		return w.awaitRoom(ctx, x)
+		return w.awaitRoom(ctx, w.transit)
 	}
 	return nil
+}
+
+// push gives the open transaction partitions and records. It says if many of
+// them wait.
+func (w *worker) push(ctx context.Context, records []*kgo.Record) (crowded bool) {
+	x := w.transit
+	w.mu.Lock()
+	x.adds = append(x.adds, w.sinks.add...)
+	x.queue = append(x.queue, records...)
+	crowded = len(x.queue) >= w.app.cfg.Queue
+	w.mu.Unlock()
+	w.sinks.add = w.sinks.add[:0]
+	w.send(ctx, x)
+	return crowded
 }
 
 // awaitRoom waits until what was handed over has gone to the producer.
@@ -180,11 +191,15 @@ func (w *worker) unload(x *transit) {
 	l := &x.load
 	clear(l.records)
 	l.records = l.records[:0]
+	l.adds = l.adds[:0]
 	w.mu.Lock()
-	l.adds, x.adds = x.adds, l.adds[:0]
 	if w.mayProduce(x) {
+		l.adds, x.adds = x.adds, l.adds
 		l.records, x.queue = x.queue, l.records
 		l.last = x.closed
+	}
+	if x.closed && !x.output {
+		l.adds = l.adds[:0] // nothing came of it
 	}
 	room := x.crowded && len(x.queue) == 0
 	w.mu.Unlock()
