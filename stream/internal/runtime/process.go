@@ -73,11 +73,13 @@ func (t *task) run(max int) error {
 	return nil
 }
 
-// expect joins changelogs to the transaction as soon as rows have changed. Their
-// records are made when it closes, and should not wait for their partitions then.
-// If they are not written after all, a marker too many is.
+// expect joins changelogs to the transaction as soon as rows have changed, in
+// continuous mode: their records are made when it closes, and should not wait for
+// their partitions then. If they are not written after all, a marker too many is.
+// Where transactions are long one round trip is nothing, and one that begins late
+// does not run into its timeout.
 func (t *task) expect() {
-	if t.expected || t.db == nil || t.db.DirtyBytes() == 0 {
+	if !t.w.app.cfg.Continuous || t.expected || t.db == nil || t.db.DirtyBytes() == 0 {
 		return
 	}
 	t.expected = true
