@@ -1,6 +1,10 @@
 package state
 
-import "github.com/semelstream/semel/internal/assert"
+import (
+	"slices"
+
+	"github.com/semelstream/semel/internal/assert"
+)
 
 // set changes an entry in the open transaction.
 func (o *overlay[V]) set(idx uint32, v V, time int64, has bool) {
@@ -142,6 +146,9 @@ func (o *overlay[V]) committed() {
 		}
 		o.leaveTx(e, side)
 	}
+	if o.p.rec.keys.kind.expires() {
+		o.d.hold.rows += int64(len(log))
+	}
 	clear(log)
 	o.logs[side] = log[:0]
 	o.gone.commit()
@@ -177,7 +184,10 @@ func (o *overlay[V]) stow(e *entry[V], idx uint32) {
 	}
 }
 
+func (o *overlay[V]) waits() bool { return len(o.pend) > 0 }
+
 func (o *overlay[V]) idle() bool {
+	o.pend = slices.DeleteFunc(o.pend, func(idx uint32) bool { return o.at(idx).flags&pending == 0 })
 	return len(o.logs[0])+len(o.logs[1])+len(o.pend)+len(o.flight) == 0
 }
 

@@ -42,6 +42,7 @@ type overlay[V any] struct {
 	byKey  order
 	byTime order  // of stores that have one
 	gone   expiry // of kinds whose rows expire
+	aging  aging  // their entries
 	clock  scalar // the time of a versioned store
 	emit   func(t *before[V], e *entry[V], f func(key, value []byte, time int64) error) error
 
@@ -84,6 +85,7 @@ const (
 	pending                   // committed and in pend
 	flying                    // in flight
 	live                      // not in the free list
+	onDisk                    // the engine may have a row of the key, as it is or as it was
 )
 
 // stowed entries hold a committed value that the engine has not got.
@@ -122,6 +124,7 @@ func (o *overlay[V]) clear() {
 	o.pend, o.flight = nil, nil
 	o.rows = rowCount{}
 	o.near.clear()
+	o.aging = aging{}
 	o.whole, o.wholeKnown = 0, false
 	o.byKey.drop()
 	o.byTime.drop()
@@ -190,7 +193,7 @@ func (o *overlay[V]) miss(hash uint32, key []byte) (uint32, error) {
 	e := o.at(idx)
 	if ok {
 		e.v, e.time = o.loaded, o.loadedT
-		e.flags |= present
+		e.flags |= present | onDisk
 		o.came(idx)
 		o.resize(e)
 		var zero V
@@ -230,6 +233,7 @@ func (o *overlay[V]) decode(row []byte) (v V, time int64, err error) {
 
 // insert makes a clean entry without a value.
 func (o *overlay[V]) insert(hash uint32, key []byte) uint32 {
+	o.forget(forgetPerInsert)
 	idx := o.newEntry()
 	e := o.at(idx)
 	e.klen, e.flags = uint32(len(key)), live
@@ -241,6 +245,9 @@ func (o *overlay[V]) insert(hash uint32, key []byte) uint32 {
 	o.index.insert(hash, idx)
 	e.size = o.fixedSize(e)
 	o.d.clean += int64(e.size)
+	if o.p.rec.keys.kind.expires() {
+		o.aging.push(idx)
+	}
 	return idx
 }
 

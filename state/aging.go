@@ -1,0 +1,60 @@
+package state
+
+// forgetPerInsert is how many entries that have expired are looked at when one
+// is made: more than one, so that they become fewer, and few, so that the end
+// of a long window stops nobody.
+const forgetPerInsert = 3
+
+// aging are the entries of a store whose rows expire, in the order in which
+// they were made. That is about the order in which they expire, so one look at
+// the first says whether any has. An entry that was evicted before its turn
+// stands here still, and its number may belong to another one by now, which
+// then stands here twice: whoever looks asks the entry itself.
+type aging struct {
+	idxs []uint32
+	from int // those before are done
+}
+
+func (a *aging) push(idx uint32) {
+	if a.from > len(a.idxs)/2 { // room at the front: no more than is left moves
+		a.idxs = a.idxs[:copy(a.idxs, a.idxs[a.from:])]
+		a.from = 0
+	}
+	a.idxs = append(a.idxs, idx)
+}
+
+// forget removes entries that have expired for good, without regard for how
+// full the cache is: nobody finds them any more. It looks at some, of which each
+// is done but those that a transaction or a Write still needs.
+func (o *overlay[V]) forget(some int) {
+	for ; some > 0 && o.aging.from < len(o.aging.idxs); some-- {
+		idx := o.aging.idxs[o.aging.from]
+		e := o.at(idx)
+		switch {
+		case e.flags&live == 0:
+		case !o.isExpired(e):
+			return
+		case !o.forgettable(idx, e):
+			o.aging.push(idx)
+		default:
+			o.unstow(e)
+			o.removeEntry(idx, e)
+		}
+		o.aging.from++
+	}
+}
+
+// forgettable says that nothing is lost with an entry that has expired. What
+// the engine has of a row that changed since must go with the next Write. No
+// transaction has changed the entry that is not committed: the bound was there
+// before it.
+func (o *overlay[V]) forgettable(idx uint32, e *entry[V]) bool {
+	return idx != o.last && e.flags&flying == 0 && e.flags&(pending|onDisk) != pending|onDisk
+}
+
+// isExpired says that the row of an entry has expired for good: the bound
+// before which it lies is committed.
+func (o *overlay[V]) isExpired(e *entry[V]) bool {
+	keys := &o.p.rec.keys
+	return keys.kind.expires() && keys.time(o.keyOf(e)) < o.gone.committed
+}
