@@ -10,7 +10,7 @@ package state
 // the engine has not got.
 const (
 	holdWrites = 7        // in a row that leave them out
-	holdBytes  = 48 << 20 // of all pending entries, at most three quarters of the cache
+	holdBytes  = 56 << 20 // of all pending entries, at most seven eighths of the cache
 	holdRows   = 1 << 20  // that were committed since they were written
 )
 
@@ -22,7 +22,7 @@ type hold struct {
 
 // holds says that this Write leaves out the stores whose rows expire.
 func (d *DB) holds() bool {
-	return d.hold.writes < holdWrites && d.hold.rows < holdRows && d.pending <= min(d.cache*3/4, holdBytes)
+	return d.hold.writes < holdWrites && d.hold.rows < holdRows && d.pending <= min(d.cache*7/8, holdBytes)
 }
 
 // storeHeld stores what Writes have left out, if that can be done at once.

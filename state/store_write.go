@@ -7,6 +7,9 @@ import (
 	"slices"
 )
 
+// fewRows are written before the size of the others is guessed.
+const fewRows = 256
+
 // persist puts the pending rows into b, as they were committed last, in order
 // of keys: Pebble takes sorted batches in a quarter of the time. Those that the
 // engine needs not hear of are pending no more.
@@ -25,7 +28,10 @@ func (o *overlay[V]) persist(b *Batch) (first error) {
 	}
 	o.pend = o.pend[:0]
 	o.sortFlight()
-	for _, idx := range o.flight {
+	for i, idx := range o.flight {
+		if i == fewRows { // by now it is known how large they are
+			b.grow(len(o.flight)-i, b.Bytes()/max(b.Len(), 1)+1)
+		}
 		if first = o.persistRow(b, o.at(idx)); first != nil {
 			break
 		}
