@@ -1,9 +1,12 @@
 package state
 
-// forgetPerInsert is how many entries that have expired are looked at when one
-// is made: more than one, so that they become fewer, and few, so that the end
-// of a long window stops nobody.
-const forgetPerInsert = 3
+// Of the entries that have expired some are looked at each time that so many were
+// made: more than were made, so that they become fewer, and not all, so that the
+// end of a long window stops nobody.
+const (
+	forgetEvery = 16
+	forgetSome  = 3 * forgetEvery
+)
 
 // aging are the entries of a store whose rows expire, in the order in which
 // they were made. That is about the order in which they expire, so one look at
@@ -13,6 +16,17 @@ const forgetPerInsert = 3
 type aging struct {
 	idxs []uint32
 	from int // those before are done
+	made int // since some were looked at
+}
+
+// due says, each time that forgetEvery entries were made, that some are to be
+// looked at.
+func (a *aging) due() bool {
+	if a.made++; a.made < forgetEvery {
+		return false
+	}
+	a.made = 0
+	return true
 }
 
 func (a *aging) push(idx uint32) {
@@ -27,6 +41,11 @@ func (a *aging) push(idx uint32) {
 // full the cache is: nobody finds them any more. It looks at some, of which each
 // is done but those that a transaction or a Write still needs.
 func (o *overlay[V]) forget(some int) {
+	next := o.aging.idxs[o.aging.from:]
+	if len(next) == 0 || !o.mayForget(next[0]) {
+		return
+	}
+	o.touchAging(next[:min(some, len(next))])
 	for ; some > 0 && o.aging.from < len(o.aging.idxs); some-- {
 		idx := o.aging.idxs[o.aging.from]
 		e := o.at(idx)
@@ -42,6 +61,12 @@ func (o *overlay[V]) forget(some int) {
 		}
 		o.aging.from++
 	}
+}
+
+// mayForget: it is worth a look, since the first entry is gone or has expired.
+func (o *overlay[V]) mayForget(first uint32) bool {
+	e := o.at(first)
+	return e.flags&live == 0 || o.isExpired(e)
 }
 
 // forgettable says that nothing is lost with an entry that has expired. What

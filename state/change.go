@@ -95,6 +95,7 @@ func (o *overlay[V]) isNothing(t *before[V], e *entry[V]) bool {
 func (o *overlay[V]) changes(f func(key, value []byte, time int64) error) error {
 	log := o.logs[o.d.side&1]
 	for i := range log {
+		o.touchChanged(log, i)
 		t := &log[i]
 		e := o.at(t.idx)
 		if o.isNothing(t, e) {
@@ -139,6 +140,7 @@ func (o *overlay[V]) committed() {
 	side := (o.d.side + 1) & 1
 	log := o.logs[side]
 	for i := range log {
+		o.touchChanged(log, i)
 		t := &log[i]
 		e := o.at(t.idx)
 		if t.has || o.closedRow(e).has { // else it came and went

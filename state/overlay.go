@@ -239,7 +239,9 @@ func (o *overlay[V]) decode(row []byte) (v V, time int64, err error) {
 
 // insert makes a clean entry without a value.
 func (o *overlay[V]) insert(hash uint32, key []byte) uint32 {
-	o.forget(forgetPerInsert)
+	if o.p.rec.keys.kind.expires() && o.aging.due() {
+		o.forget(forgetSome)
+	}
 	idx := o.newEntry()
 	e := o.at(idx)
 	e.flags = live

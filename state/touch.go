@@ -37,6 +37,46 @@ func (s *Window[K, V]) Touch(start int64, keys [][]byte) {
 // to the processor. It changes nothing.
 func (s *Session[K, V]) Touch(keys [][]byte) { s.o.touchChains(keys) }
 
+// touchGroup is how many entries are read ahead at a time.
+const touchGroup = 32
+
+// touchChanged reads the entries of a log from the i-th on, once for each group,
+// before somebody goes through them: since entries are used again they lie
+// anywhere.
+func (o *overlay[V]) touchChanged(log []before[V], i int) {
+	if i%touchGroup != 0 {
+		return
+	}
+	log = log[i:min(i+touchGroup, len(log))]
+	sum := uint32(0)
+	for j := range log {
+		sum += uint32(o.at(log[j].idx).klen)
+	}
+	for j := range log {
+		if e := o.at(log[j].idx); e.klen > inlineKey {
+			sum += uint32(o.keyOf(e)[0])
+		}
+	}
+	runtime.KeepAlive(sum)
+}
+
+// touchAging does it for those that may be forgotten next.
+func (o *overlay[V]) touchAging(idxs []uint32) {
+	sum := uint32(0)
+	for _, idx := range idxs {
+		sum += uint32(o.at(idx).klen)
+		if int(idx) < len(o.near.links) {
+			sum += o.near.links[idx].hash
+		}
+	}
+	for _, idx := range idxs {
+		if e := o.at(idx); e.klen > inlineKey {
+			sum += uint32(o.keyOf(e)[0])
+		}
+	}
+	runtime.KeepAlive(sum)
+}
+
 // touchChains reads the newest row of each key, step by step as touch does.
 func (o *overlay[V]) touchChains(keys [][]byte) {
 	const group = 64
