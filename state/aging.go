@@ -1,11 +1,11 @@
 package state
 
-// Of the entries that have expired some are looked at each time that so many were
-// made: more than were made, so that they become fewer, and not all, so that the
-// end of a long window stops nobody.
+// Of the entries that have expired some are looked at each time that a group of
+// new ones was made: more than were made, so that they become fewer, and not
+// all, so that the end of a long window stops nobody.
 const (
-	forgetEvery = 16
-	forgetSome  = 3 * forgetEvery
+	forgetGroup  = 16 // that are made
+	forgetGroups = 3  // that are looked at then
 )
 
 // aging are the entries of a store whose rows expire, in the order in which
@@ -19,10 +19,10 @@ type aging struct {
 	made int // since some were looked at
 }
 
-// due says, each time that forgetEvery entries were made, that some are to be
+// due says, each time that a group of entries was made, that some are to be
 // looked at.
 func (a *aging) due() bool {
-	if a.made++; a.made < forgetEvery {
+	if a.made++; a.made < forgetGroup {
 		return false
 	}
 	a.made = 0
@@ -38,29 +38,40 @@ func (a *aging) push(idx uint32) {
 }
 
 // forget removes entries that have expired for good, without regard for how
-// full the cache is: nobody finds them any more. It looks at some, of which each
-// is done but those that a transaction or a Write still needs.
-func (o *overlay[V]) forget(some int) {
-	next := o.aging.idxs[o.aging.from:]
-	if len(next) == 0 || !o.mayForget(next[0]) {
-		return
-	}
-	o.touchAging(next[:min(some, len(next))])
-	for ; some > 0 && o.aging.from < len(o.aging.idxs); some-- {
-		idx := o.aging.idxs[o.aging.from]
-		e := o.at(idx)
-		switch {
-		case e.flags&live == 0:
-		case !o.isExpired(e):
+// full the cache is: nobody finds them any more.
+func (o *overlay[V]) forget() {
+	for range forgetGroups {
+		a := &o.aging
+		next := a.idxs[a.from:min(a.from+forgetGroup, len(a.idxs))]
+		if len(next) == 0 || !o.mayForget(next[0]) {
 			return
-		case !o.forgettable(idx, e):
-			o.aging.push(idx)
-		default:
-			o.unstow(e)
-			o.removeEntry(idx, e)
 		}
-		o.aging.from++
+		o.touchAging(next)
+		for range next {
+			if !o.forgetFirst() {
+				return
+			}
+		}
 	}
+}
+
+// forgetFirst is done with the first entry, unless it has not expired. One that
+// a Write still needs comes again later.
+func (o *overlay[V]) forgetFirst() bool {
+	idx := o.aging.idxs[o.aging.from]
+	e := o.at(idx)
+	switch {
+	case e.flags&live == 0:
+	case !o.isExpired(e):
+		return false
+	case !o.forgettable(idx, e):
+		o.aging.push(idx)
+	default:
+		o.unstow(e)
+		o.removeEntry(idx, e)
+	}
+	o.aging.from++
+	return true
 }
 
 // mayForget: it is worth a look, since the first entry is gone or has expired.

@@ -240,7 +240,7 @@ func (o *overlay[V]) decode(row []byte) (v V, time int64, err error) {
 // insert makes a clean entry without a value.
 func (o *overlay[V]) insert(hash uint32, key []byte) uint32 {
 	if o.p.rec.keys.kind.expires() && o.aging.due() {
-		o.forget(forgetSome)
+		o.forget()
 	}
 	idx := o.newEntry()
 	e := o.at(idx)

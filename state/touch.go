@@ -60,8 +60,10 @@ func (o *overlay[V]) touchChanged(log []before[V], i int) {
 	runtime.KeepAlive(sum)
 }
 
-// touchAging does it for those that may be forgotten next.
+// touchAging does it for entries, at most a group, that may be forgotten next, and
+// for what removing them needs.
 func (o *overlay[V]) touchAging(idxs []uint32) {
+	var slots [forgetGroup]uint32
 	sum := uint32(0)
 	for _, idx := range idxs {
 		sum += uint32(o.at(idx).klen)
@@ -69,10 +71,11 @@ func (o *overlay[V]) touchAging(idxs []uint32) {
 			sum += o.near.links[idx].hash
 		}
 	}
-	for _, idx := range idxs {
-		if e := o.at(idx); e.klen > inlineKey {
-			sum += uint32(o.keyOf(e)[0])
-		}
+	for i, idx := range idxs {
+		slots[i] = o.index.first(hashKey(o.keyOf(o.at(idx))))
+	}
+	for _, at := range slots[:len(idxs)] {
+		sum += uint32(o.index.slots[at])
 	}
 	runtime.KeepAlive(sum)
 }
