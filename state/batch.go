@@ -1,5 +1,7 @@
 package state
 
+import "slices"
+
 // A Batch is changes for [Engine.Write], in order. Its bytes are in one arena,
 // so that a batch that is used again allocates nothing. The zero Batch is
 // empty and ready.
@@ -31,6 +33,12 @@ func (b *Batch) Delete(key []byte) { b.add(OpDelete, key, nil) }
 
 // DeleteRange removes the keys from from, included, to to, excluded.
 func (b *Batch) DeleteRange(from, to []byte) { b.add(OpDeleteRange, from, to) }
+
+// grow makes room for so many operations of about size bytes each.
+func (b *Batch) grow(n, size int) {
+	b.ops = slices.Grow(b.ops, n)
+	b.arena = slices.Grow(b.arena, n*size)
+}
 
 func (b *Batch) add(kind OpKind, key, val []byte) {
 	b.ops = append(b.ops, op{kind, len(key), len(val)})

@@ -1,6 +1,10 @@
 package state
 
-import "github.com/semelstream/semel/internal/assert"
+import (
+	"slices"
+
+	"github.com/semelstream/semel/internal/assert"
+)
 
 // set changes an entry in the open transaction.
 func (o *overlay[V]) set(idx uint32, v V, time int64, has bool) {
@@ -91,6 +95,7 @@ func (o *overlay[V]) isNothing(t *before[V], e *entry[V]) bool {
 func (o *overlay[V]) changes(f func(key, value []byte, time int64) error) error {
 	log := o.logs[o.d.side&1]
 	for i := range log {
+		o.touchChanged(log, i)
 		t := &log[i]
 		e := o.at(t.idx)
 		if o.isNothing(t, e) {
@@ -135,12 +140,16 @@ func (o *overlay[V]) committed() {
 	side := (o.d.side + 1) & 1
 	log := o.logs[side]
 	for i := range log {
+		o.touchChanged(log, i)
 		t := &log[i]
 		e := o.at(t.idx)
 		if t.has || o.closedRow(e).has { // else it came and went
 			o.stow(e, t.idx)
 		}
 		o.leaveTx(e, side)
+	}
+	if o.p.rec.keys.kind.expires() {
+		o.d.hold.rows += int64(len(log))
 	}
 	clear(log)
 	o.logs[side] = log[:0]
@@ -177,7 +186,10 @@ func (o *overlay[V]) stow(e *entry[V], idx uint32) {
 	}
 }
 
+func (o *overlay[V]) waits() bool { return len(o.pend) > 0 }
+
 func (o *overlay[V]) idle() bool {
+	o.pend = slices.DeleteFunc(o.pend, func(idx uint32) bool { return o.at(idx).flags&pending == 0 })
 	return len(o.logs[0])+len(o.logs[1])+len(o.pend)+len(o.flight) == 0
 }
 

@@ -33,6 +33,7 @@ func (s *KV[K, V]) Changed(f func(c Changed[K, V]) error) error {
 func (o *overlay[V]) eachChanged(f func(key []byte, t before[V], e *entry[V]) error) error {
 	side := o.d.side & 1
 	for i := 0; i < len(o.logs[side]); i++ { //nolint:intrange // f may make it longer
+		o.touchChanged(o.logs[side], i)
 		t := o.logs[side][i]
 		e := o.at(t.idx)
 		if o.isNothing(&t, e) {

@@ -29,6 +29,7 @@ type crashes struct {
 	mu      sync.Mutex
 	n       int
 	flushed int64 // what the disk must have
+	bound   int64 // before which rows have expired
 	clones  []crashClone
 }
 
@@ -36,6 +37,7 @@ type crashClone struct {
 	at      string
 	fs      *vfs.MemFS
 	flushed int64
+	bound   int64
 }
 
 func (c *crashes) MaybeError(op errorfs.Op) error {
@@ -46,7 +48,7 @@ func (c *crashes) MaybeError(op errorfs.Op) error {
 	defer c.mu.Unlock()
 	if c.n++; c.n%c.stride == 0 {
 		clone := c.fs.CrashClone(crashConfig(c.seed + uint64(c.n/c.stride)))
-		c.clones = append(c.clones, crashClone{fmt.Sprintf("operation %d (%v of %s)", c.n, op.Kind, op.Path), clone, c.flushed})
+		c.clones = append(c.clones, crashClone{fmt.Sprintf("operation %d (%v of %s)", c.n, op.Kind, op.Path), clone, c.flushed, c.bound})
 	}
 	return nil
 }
@@ -56,6 +58,12 @@ func (c *crashes) String() string { return "crashes" }
 func (c *crashes) setFlushed(pos int64) {
 	c.mu.Lock()
 	c.flushed = pos
+	c.mu.Unlock()
+}
+
+func (c *crashes) setBound(before int64) {
+	c.mu.Lock()
+	c.bound = before
 	c.mu.Unlock()
 }
 

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -53,7 +54,7 @@ const defaultCacheBytes = 64 << 20
 //
 // At any time the rows on the engine are what the changelog says up to
 // Position, exactly, since rows and positions are in one batch and only
-// committed changes get there.
+// committed changes get there; but those that have expired may be missing.
 //
 // A DB with its Parts and KVs belongs to one goroutine. Three things may run
 // elsewhere until Close begins: [Write.Commit], [DB.Flush], and reads through
@@ -80,6 +81,7 @@ type DB struct {
 	dirty   [2]int64 // bytes of entries changed in each transaction
 	pending int64    // bytes of entries that are committed and not stored
 	hand    int      // the part whose entries are evicted next
+	hold    hold
 }
 
 // A Part is one store as its changelog sees it.
@@ -112,8 +114,9 @@ type store interface {
 	rewind() // what is not a row goes back to the last commit
 	evict(steps int) (left int)
 	entries() int
-	idle() bool // nothing but clean entries
-	drop()      // everything
+	waits() bool // for a Write
+	idle() bool  // nothing but clean entries
+	drop()       // everything
 }
 
 // Open reads the positions and meta of e, which the DB owns from now on, and
@@ -195,20 +198,22 @@ func (d *DB) Flush() error {
 	return nil
 }
 
-// Close ends the DB and its engine. What is not stored is forgotten, as in
-// [DB.Rewind]. It waits for views and for a Write that commits.
-func (d *DB) Close() error {
+// Close ends the DB and its engine. What the last Persist left out is stored;
+// what else is not stored is forgotten, as in [DB.Rewind]. It waits for views and
+// for a Write that commits.
+func (d *DB) Close() (err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed.Load() {
 		return nil
 	}
+	err = d.storeHeld()
 	d.closed.Store(true)
 	if d.write != nil {
 		_ = d.endWrite() // the next Open reads what came of it
 	}
 	d.dropStores()
-	if err := d.e.Close(); err != nil {
+	if err = errors.Join(err, d.e.Close()); err != nil {
 		return fmt.Errorf("closing state: %w", err)
 	}
 	return nil

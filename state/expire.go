@@ -75,4 +75,5 @@ func (o *overlay[V]) expiryPersisted(ok bool) {
 	if ok {
 		o.gone.stored = max(o.gone.stored, o.gone.flying)
 	}
+	o.gone.flying = 0 // a Write may leave the store out
 }

@@ -52,7 +52,9 @@ func (o *overlay[V]) sorted(r *order) *btree.BTreeG[treeItem] {
 	}
 	for _, list := range [][]uint32{o.pend, o.flight} {
 		for _, idx := range list {
-			o.addItem(r, idx)
+			if o.at(idx).flags&stowed != 0 { // else it was forgotten
+				o.addItem(r, idx)
+			}
 		}
 	}
 	return r.tree

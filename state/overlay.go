@@ -2,6 +2,7 @@ package state
 
 import (
 	"bytes"
+	"encoding/binary"
 	"hash/maphash"
 	"unsafe"
 
@@ -42,6 +43,7 @@ type overlay[V any] struct {
 	byKey  order
 	byTime order  // of stores that have one
 	gone   expiry // of kinds whose rows expire
+	aging  aging  // their entries
 	clock  scalar // the time of a versioned store
 	emit   func(t *before[V], e *entry[V], f func(key, value []byte, time int64) error) error
 
@@ -60,7 +62,8 @@ type overlay[V any] struct {
 const (
 	chunkBits = 9
 	chunkSize = 1 << chunkBits
-	inlineKey = 16
+	inlineKey = 26 // a window and a key of 16 bytes
+	longKey   = 255
 )
 
 // An entry is one key. With values of 8 bytes it is a cache line.
@@ -69,12 +72,16 @@ type entry[V any] struct {
 	time  int64
 	mark  uint64    // the mark since which undos has this entry
 	tx    [2]uint32 // 1 + its place in each log, 0 if that transaction left it alone
-	klen  uint32
-	koff  uint32 // a longer key's place in the arena; in a free entry, the next one
-	size  uint32 // bytes, about
-	key   [inlineKey]byte
+	size  uint32    // bytes, about
+	klen  uint8     // longKey if the key is in the arena
 	flags flags
+	key   [inlineKey]byte // or a long key's place, or of a free entry the next one
 }
+
+// A longer key's place in the arena and its length are where a shorter one is.
+func (e *entry[V]) koff() uint32      { return binary.NativeEndian.Uint32(e.key[:]) }
+func (e *entry[V]) longLen() int      { return int(binary.NativeEndian.Uint32(e.key[4:])) }
+func (e *entry[V]) setKoff(at uint32) { binary.NativeEndian.PutUint32(e.key[:], at) }
 
 type flags uint8
 
@@ -84,6 +91,7 @@ const (
 	pending                   // committed and in pend
 	flying                    // in flight
 	live                      // not in the free list
+	onDisk                    // the engine may have a row of the key, as it is or as it was
 )
 
 // stowed entries hold a committed value that the engine has not got.
@@ -122,6 +130,7 @@ func (o *overlay[V]) clear() {
 	o.pend, o.flight = nil, nil
 	o.rows = rowCount{}
 	o.near.clear()
+	o.aging = aging{}
 	o.whole, o.wholeKnown = 0, false
 	o.byKey.drop()
 	o.byTime.drop()
@@ -136,7 +145,7 @@ func (o *overlay[V]) keyOf(e *entry[V]) []byte {
 	if e.klen <= inlineKey {
 		return e.key[:e.klen:e.klen]
 	}
-	return o.keys.get(e.koff, int(e.klen))
+	return o.keys.get(e.koff(), e.longLen())
 }
 
 // hashSeed is the process's own, so that nobody can send keys that meet.
@@ -190,7 +199,7 @@ func (o *overlay[V]) miss(hash uint32, key []byte) (uint32, error) {
 	e := o.at(idx)
 	if ok {
 		e.v, e.time = o.loaded, o.loadedT
-		e.flags |= present
+		e.flags |= present | onDisk
 		o.came(idx)
 		o.resize(e)
 		var zero V
@@ -230,24 +239,32 @@ func (o *overlay[V]) decode(row []byte) (v V, time int64, err error) {
 
 // insert makes a clean entry without a value.
 func (o *overlay[V]) insert(hash uint32, key []byte) uint32 {
+	if o.p.rec.keys.kind.expires() && o.aging.due() {
+		o.forget()
+	}
 	idx := o.newEntry()
 	e := o.at(idx)
-	e.klen, e.flags = uint32(len(key)), live
+	e.flags = live
 	if len(key) <= inlineKey {
-		copy(e.key[:], key)
+		e.klen = uint8(copy(e.key[:], key))
 	} else {
-		e.koff = o.keys.put(key)
+		e.klen = longKey
+		e.setKoff(o.keys.put(key))
+		binary.NativeEndian.PutUint32(e.key[4:], uint32(len(key)))
 	}
 	o.index.insert(hash, idx)
 	e.size = o.fixedSize(e)
 	o.d.clean += int64(e.size)
+	if o.p.rec.keys.kind.expires() {
+		o.aging.push(idx)
+	}
 	return idx
 }
 
 func (o *overlay[V]) newEntry() uint32 {
 	if idx := o.free; idx != 0 {
 		e := o.at(idx)
-		o.free, e.koff = e.koff, 0
+		o.free = e.koff()
 		return idx
 	}
 	idx := o.next
@@ -270,10 +287,11 @@ func (o *overlay[V]) removeEntry(idx uint32, e *entry[V]) {
 	key := o.keyOf(e)
 	o.index.remove(hashKey(key), idx)
 	if e.klen > inlineKey {
-		o.keys.drop(e.koff, int(e.klen))
+		o.keys.drop(e.koff(), e.longLen())
 	}
 	o.d.clean -= int64(e.size)
-	*e = entry[V]{koff: o.free}
+	*e = entry[V]{}
+	e.setKoff(o.free)
 	o.free = idx
 }
 
@@ -283,7 +301,7 @@ const entryOverhead = 16
 func (o *overlay[V]) fixedSize(e *entry[V]) uint32 {
 	n := uint32(unsafe.Sizeof(*e)) + entryOverhead
 	if e.klen > inlineKey {
-		n += e.klen
+		n += uint32(e.longLen())
 	}
 	return n
 }

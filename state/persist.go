@@ -14,6 +14,7 @@ type Write struct {
 	batch     *Batch
 	positions []int64 // by part
 	lasts     []uint32
+	held      bool // stores are left out, and meta
 	meta      []metaStored
 
 	mu    sync.Mutex // held while Commit runs
@@ -29,16 +30,30 @@ const (
 	writeDropped
 )
 
-// Persist makes a Write of everything that is committed and not stored, with
-// positions and meta. It returns nil if there is nothing, or while another
-// Write is under way. It may be called while a transaction is open: rows that
-// it changed are written as they were before it.
+// Persist makes a Write of what is committed and not stored, with positions and
+// meta. It returns nil if there is nothing, or while another Write is under
+// way. It may be called while a transaction is open: rows that it changed are
+// written as they were before it.
+//
+// Rows that expire may wait for one of the next Writes, with the positions of
+// their stores, so that some need not be written at all; see [DB.Close].
 func (d *DB) Persist() *Write {
 	if d.write != nil || d.closed.Load() {
 		return nil
 	}
+	return d.persist(d.holds())
+}
+
+// persist leaves out what may wait, if wait is set.
+func (d *DB) persist(wait bool) *Write {
 	w := &Write{e: d.e, batch: d.spare}
 	for _, p := range d.parts {
+		if wait && p.mayWait() {
+			w.held = true
+			w.positions = append(w.positions, p.stored.Load())
+			w.lasts = append(w.lasts, p.storedLast)
+			continue
+		}
 		w.positions = append(w.positions, p.rec.position)
 		w.lasts = append(w.lasts, p.rec.last)
 		if p.store != nil {
@@ -50,7 +65,12 @@ func (d *DB) Persist() *Write {
 			w.batch.Set(p.catalogue, p.rec.bytes())
 		}
 	}
-	w.meta = d.meta.persist(w.batch)
+	if w.held {
+		d.hold.writes++
+	} else {
+		d.hold = hold{}
+		w.meta = d.meta.persist(w.batch)
+	}
 	if w.batch.Len() == 0 && w.err == nil {
 		return nil
 	}

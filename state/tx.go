@@ -92,13 +92,15 @@ func (d *DB) Committed(next func(p *Part) (pos int64, ok bool)) {
 }
 
 // Rewind forgets all that is not stored, the open and the closing transaction,
-// committed changes, and clean rows too; then Position is what the engine has. A Write
+// committed changes, and clean rows too; then Position is what the engine has.
+// Only what the last Persist left out is stored before. A Write
 // whose Commit has begun is waited for, one whose Commit has not will return
 // [ErrRewound]. After an error only Close is left.
 func (d *DB) Rewind() error {
 	if d.closed.Load() {
 		return ErrClosed
 	}
+	_ = d.storeHeld() // the changelog has it too
 	if d.write != nil {
 		_ = d.endWrite() // reload reads what came of it
 	}
@@ -119,6 +121,7 @@ func (d *DB) dropStores() {
 	assert.That(d.dirty == [2]int64{} && d.pending == 0 && d.clean == 0,
 		"%d dirty, %d pending, %d clean bytes in empty stores", d.dirty, d.pending, d.clean)
 	d.closing = false
+	d.hold = hold{}
 	d.gen++
 	d.epoch++
 }

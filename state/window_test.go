@@ -75,6 +75,7 @@ func TestExpiredWindowsAreGone(t *testing.T) {
 				must(t, s.Put("a", at, "x", at))
 			}
 			commitAll(t, db)
+			persistAll(t, db)
 			s.Expire(25)
 			if got := windows(t, s.All()); got != "a@25=x a@30=x a@35=x" {
 				t.Errorf("All: %q", got)
@@ -93,6 +94,7 @@ func TestExpiredWindowsAreGone(t *testing.T) {
 			}
 			s.Expire(25)
 			commitAll(t, db)
+			persistAll(t, db)
 			if n := engineRows(t, e); n != map[state.Kind]int{state.KindWindow: 4, state.KindWindowByKey: 8}[kind] {
 				t.Errorf("%d rows on the engine", n) // from 20 on
 			}

@@ -31,8 +31,9 @@ func joinTable[K, V, V2, R any](s Stream[K, V], t Table[K, V2], kind string, lef
 		b.problem(n.node, `it has to repartition the stream, since an operator before may have changed the key, and needs a name for the topic; add stream.Name("...")`)
 	}
 	table.needRows(n.node)
+	touch := set.keyCodec == nil && s.n.key != nil // the stream's sources have keys as the table has
 	open := func(o *opener) (port[K, V], error) {
-		look, err := lookUp(o, table)
+		look, err := lookUp(o, table, touch, s.n.node)
 		if err != nil {
 			return nil, err
 		}
@@ -56,8 +57,9 @@ func joinTable[K, V, V2, R any](s Stream[K, V], t Table[K, V2], kind string, lef
 }
 
 // lookUp finds the row that a record meets: that of the record's time if the
-// table knows it, else the present one.
-func lookUp[K, V any](o *opener, table *tableNode[K, V]) (func(key K, ms int64) (V, bool, error), error) {
+// table knows it, else the present one. With touch the rows of records that come
+// to n are made ready.
+func lookUp[K, V any](o *opener, table *tableNode[K, V], touch bool, n *graph.Node) (func(key K, ms int64) (V, bool, error), error) {
 	if table.openPast != nil {
 		past, err := table.openPast(o)
 		if err != nil {
@@ -66,6 +68,9 @@ func lookUp[K, V any](o *opener, table *tableNode[K, V]) (func(key K, ms int64) 
 		return past.rowAt, nil
 	}
 	rows, err := table.openRows(o)
+	if stored, ok := rows.(interface{ touch(keys [][]byte) }); ok && touch && err == nil {
+		o.touchAhead(n, stored.touch)
+	}
 	return func(key K, _ int64) (V, bool, error) {
 		row, _, ok, err := rows.row(key)
 		return row, ok, err

@@ -32,6 +32,10 @@ func openJoin[K, V, V2, R any](o *opener, n *streamNode[K, R], d *joinDeclared[K
 		return nil, err
 	}
 	j.expire = append(j.expire, left.Expire, right.Expire)
+	if d.touch { // a record looks in one and is added to the other
+		o.touchAhead(n.node, func(keys [][]byte) { left.Touch(0, keys) })
+		o.touchAhead(n.node, func(keys [][]byte) { right.Touch(0, keys) })
+	}
 	if j.out, err = n.open(o); err != nil || d.waiting == nil {
 		return j, err
 	}

@@ -119,6 +119,7 @@ type joinDeclared[K, V, V2 any] struct {
 	shape   joinShape
 	span    joinSpan
 	key     codec.Codec[K]
+	touch   bool // the keys of the sources before are those of the rows
 	left    *joinStore[K, V]
 	right   *joinStore[K, V2]
 	waiting *keptStore[[]byte, []byte] // nil in inner joins
@@ -142,6 +143,7 @@ func declareJoin[K, V, V2 any](b *Builder, node *graph.Node, shape joinShape, st
 		set.valueCodec = nil
 	}
 	d := &joinDeclared[K, V, V2]{shape: shape, span: w.span(b, node), key: codecFor(b, node, set.keyCodec, l.key)}
+	d.touch = set.keyCodec == nil && l.key != nil && r.key != nil // encoded as the sources have it
 	left, right, shared := shape.stores(store)
 	d.left = keepSide(b, node, left, set, d.span, d.key, l.value)
 	d.right = keepSide(b, node, right, set, d.span, d.key, r.value)

@@ -79,6 +79,9 @@ type storedRows[K, V any] struct{ kv *state.KV[K, V] }
 
 func (r storedRows[K, V]) row(key K) (V, int64, bool, error) { return r.kv.Get(key) }
 
+// touch is for [opener.touchAhead].
+func (r storedRows[K, V]) touch(keys [][]byte) { r.kv.Touch(keys) }
+
 // rowsFailed is the failure of reading or writing rows in n. A key that has no
 // encoding is the record's fault; anything else is the disk's, which no policy
 // about records may let pass.

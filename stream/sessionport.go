@@ -22,6 +22,7 @@ func aggregateSessions[K, V, A any](g SessionGroup[K, V], kind, store string, op
 	node := b.add(kind, set, s.n.node)
 	b.needFunc(node, isNil)
 	kept := keepSessions(b, node, store, set, sessionRules(b, node, g.gap, g.grace), s.n.key, value)
+	kept.touch = set.keyCodec == nil && s.n.key != nil // encoded as the source has it
 	feedSessions(kept, s, set.emitEach, add, merge)
 	return WindowedTable[K, A]{kept.table}
 }

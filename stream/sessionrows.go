@@ -23,6 +23,7 @@ type keptSessions[K, A any] struct {
 	rules  session
 	table  *tableNode[Windowed[K], A]
 	finals *followFinalsOf[K, A]
+	touch  bool // the keys of the sources before node are those of the rows
 }
 
 // keepSessions declares the store of node's rows.
@@ -94,6 +95,9 @@ func (s *keptSessions[K, A]) rows(o *opener, each bool) (*sessionRows[K, A], err
 		if p.flushes {
 			p.last.key = s.table.key
 			o.onFlush(s.node, p.flush)
+		}
+		if s.touch {
+			o.touchAhead(s.node, rows.Touch)
 		}
 		p.finals, err = s.finals.open(o, p)
 		return p, err

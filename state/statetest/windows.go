@@ -166,7 +166,39 @@ func (m *windows) open() {
 	m.db = m.openOn(m.engine)
 	m.write = nil
 	m.openStores()
+	for _, tb := range m.tables {
+		m.checkStored(tb)
+	}
 	m.restore()
+}
+
+// checkStored is the promise: the engine's rows are the changelog's up to its
+// position, but of those that have expired some may be missing.
+func (m *windows) checkStored(tb *expiring) {
+	want := tb.fold(tb.part.Position())
+	got := map[found]bool{}
+	rows := func(yield func(found, error) bool) {
+		if tb.s != nil {
+			ofSessions(tb.s.All())(yield)
+		} else {
+			ofWindows(tb.w.All())(yield)
+		}
+	}
+	for r, err := range rows {
+		m.must(err)
+		got[r] = true
+	}
+	for p, r := range want {
+		p.seq = 0 // a row does not tell it, but no two have one value and time
+		f := found{p, r}
+		if !got[f] && p.at >= tb.gone {
+			m.Fatalf("%s: %v is not stored up to %d", tb.name, f, tb.part.Position())
+		}
+		delete(got, f)
+	}
+	if len(got) > 0 {
+		m.Fatalf("%s: stored up to %d are %v too many", tb.name, tb.part.Position(), got)
+	}
 }
 
 func (m *windows) openOn(e state.Engine) *state.DB {
