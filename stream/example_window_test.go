@@ -97,3 +97,63 @@ func ExampleCustom() {
 	})
 	// Output: map[paris 2024-03-01:30 paris 2024-03-02:40]
 }
+
+// Records of a key that are at most ten seconds apart are one visit.
+func ExampleGrouped_Sessions() {
+	clicks := stream.NewTopic("clicks", codec.String, codec.String)
+	visits := stream.NewTopic("visits", codec.String, codec.Int64)
+
+	define := func(b *stream.Builder) {
+		b.Stream(clicks).
+			GroupByKey().
+			Sessions(10*time.Second, 0).
+			Count("visits").
+			Final().
+			ToStream(func(w stream.Windowed[string]) string {
+				return fmt.Sprintf("%s from %d to %d", w.Key, w.Start.Unix(), w.End.Unix())
+			}).
+			To(visits)
+	}
+
+	streamtest.Run(define, func(d *streamtest.Driver) {
+		d.PutAt(clicks, "ann", "home", second(1))
+		d.PutAt(clicks, "ann", "shop", second(9))
+		d.PutAt(clicks, "ann", "home", second(40))
+		d.PutAt(clicks, "bob", "home", second(70))
+		for _, r := range d.Out(visits) {
+			fmt.Println(r.Key, r.Value)
+		}
+	})
+	// Output:
+	// ann from 1 to 9 2
+	// ann from 40 to 40 1
+}
+
+// At most three failures in any ten seconds: each record ends one window and
+// begins another.
+func ExampleSliding() {
+	failures := stream.NewTopic("failures", codec.String, codec.String)
+	alarms := stream.NewTopic("alarms", codec.String, codec.Int64)
+
+	define := func(b *stream.Builder) {
+		b.Stream(failures).
+			GroupByKey().
+			Windowed(stream.Sliding(10*time.Second, 0)).
+			Count("failures").
+			Filter(func(_ stream.Windowed[string], n int64) bool { return n > 3 }).
+			Unwindowed().
+			FilterRecords(stream.HasValue).
+			To(alarms)
+	}
+
+	streamtest.Run(define, func(d *streamtest.Driver) {
+		for _, at := range []int{1, 8, 15, 16, 17, 40} {
+			d.PutAt(failures, "db", "timeout", second(at))
+		}
+		for _, r := range d.Out(alarms) {
+			fmt.Println(r.Key, r.Value, r.Time.Unix())
+		}
+	})
+	// Output:
+	// db 4 17
+}
