@@ -156,7 +156,9 @@ func (t *takeOver) leavesNothing(ctx context.Context) error {
 	}
 	for _, topic := range t.t.graph.Topics {
 		if topic.Source {
-			topics = slices.DeleteFunc(topics, func(name string) bool { return name == topic.FullName(t.cfg.AppID) })
+			topics = slices.DeleteFunc(topics, func(name string) bool {
+				return name == topic.FullName(t.cfg.AppID) || topic.Matches(name)
+			})
 		}
 	}
 	if len(topics) == 0 {

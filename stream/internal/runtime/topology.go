@@ -31,8 +31,13 @@ const topologyKey = "topology"
 // topologyTopic has a name that no changelog or repartition topic has.
 func (a *App) topologyTopic() string { return a.cfg.App + "-semel-topology" }
 
-// hasState says that there is something that the next version can fail to fit.
-func (a *App) hasState() bool {
+// keepsTopology says that there is something that the next version can fail to
+// fit. With patterns the group's client also needs a topic that is there whatever
+// matches.
+func (a *App) keepsTopology() bool {
+	if a.graph.HasPatterns() {
+		return true
+	}
 	for _, t := range a.graph.Topics {
 		if t.Internal {
 			return true
@@ -50,7 +55,7 @@ func (a *App) topologySpec() seam.TopicSpec {
 // succeed refuses state that does not fit. What it returns is to be saved; nil
 // if it is there already.
 func (a *App) succeed(ctx context.Context) ([]byte, error) {
-	if !a.hasState() {
+	if !a.keepsTopology() {
 		return nil, nil
 	}
 	saved, err := a.savedTopology(ctx)
