@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,8 +33,10 @@ type balancer struct {
 	look   func() // somebody knows other topics
 	anchor string // what the client is told to consume, if there are patterns
 
-	mu   sync.Mutex // guards view
+	mu   sync.Mutex // guards what follows
 	view view
+	ids  map[seam.TP]int32 // see disguise
+	tps  []seam.TP         // by id
 
 	// rejoin asks for a new assignment. It is used once at most: a restarted
 	// member is given its old assignment unseen, also when it came with another
@@ -54,7 +57,10 @@ func newBalancer(cfg seam.GroupConfig, log *zap.Logger) (*balancer, error) {
 	}
 	patterns := cfg.HasPatterns()
 	if patterns {
-		b.anchor = cfg.Anchor
+		if cfg.Anchor == "" {
+			return nil, errors.New("a group with patterns needs an anchor")
+		}
+		b.anchor, b.ids = cfg.Anchor, make(map[seam.TP]int32)
 	}
 	b.view = newView(cfg.Subs)
 	for n, s := range cfg.Subs {
@@ -71,9 +77,7 @@ func newBalancer(cfg seam.GroupConfig, log *zap.Logger) (*balancer, error) {
 	return b, nil
 }
 
-// topics are what the client is told to consume. It joins when it has found one
-// of them, and asks for those that are missing again and again, so that with
-// patterns, where all may be missing, it knows of the anchor only.
+// topics are what the client is told to consume; see disguise.
 func (b *balancer) topics() []string {
 	if b.anchor != "" {
 		return []string{b.anchor}
@@ -139,8 +143,9 @@ func (b *balancer) IsCooperative() bool { return true }
 
 func (b *balancer) JoinGroupMetadata(topics []string, owned map[string][]int32, generation int32) []byte {
 	now := b.now()
-	if b.anchor != "" { // the broker keeps the offsets of what it hears of here
-		topics = now.topics()
+	if b.anchor != "" {
+		topics = now.topics() // the broker keeps the offsets of what it hears of here
+		owned = b.reveal(owned)
 	}
 	m := kmsg.NewConsumerMemberMetadata()
 	m.Version, m.Topics, m.Generation = 3, topics, generation
@@ -170,7 +175,11 @@ func (b *balancer) ParseSyncAssignment(a []byte) (map[string][]int32, error) {
 		b.log.Info("the assignment was made for another topology; asking for a new one")
 		b.rejoin()
 	}
-	return kgo.ParseConsumerSyncAssignment(a)
+	parts, err := kgo.ParseConsumerSyncAssignment(a)
+	if err != nil || b.anchor == "" {
+		return parts, err
+	}
+	return b.disguise(parts), nil
 }
 
 func (b *balancer) MemberBalancer(ms []kmsg.JoinGroupResponseMember) (kgo.GroupMemberBalancer, map[string]struct{}, error) {

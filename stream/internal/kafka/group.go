@@ -121,7 +121,8 @@ type change struct {
 	unsafe bool // counted in group.unsafe
 }
 
-func (g *group) onAssigned(_ context.Context, _ *kgo.Client, parts map[string][]int32) {
+func (g *group) onAssigned(_ context.Context, _ *kgo.Client, assigned map[string][]int32) {
+	parts := g.bal.reveal(assigned)
 	g.mu.Lock()
 	g.joined = true
 	before := g.hold(parts)
@@ -135,7 +136,8 @@ func (g *group) onAssigned(_ context.Context, _ *kgo.Client, parts map[string][]
 	}
 }
 
-func (g *group) onRevoked(_ context.Context, _ *kgo.Client, parts map[string][]int32) {
+func (g *group) onRevoked(_ context.Context, _ *kgo.Client, assigned map[string][]int32) {
+	parts := g.bal.reveal(assigned)
 	g.mu.Lock()
 	g.drop(parts)
 	c := seam.Change{Revoked: g.bal.tasks(parts), Matched: g.bal.matched(g.held)}
@@ -170,7 +172,8 @@ func (g *group) drop(parts map[string][]int32) {
 }
 
 // onLost comes with an empty map, too, when a join failed.
-func (g *group) onLost(_ context.Context, _ *kgo.Client, parts map[string][]int32) {
+func (g *group) onLost(_ context.Context, _ *kgo.Client, assigned map[string][]int32) {
+	parts := g.bal.reveal(assigned)
 	g.mu.Lock()
 	g.joined = false
 	g.drop(parts)

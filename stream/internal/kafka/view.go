@@ -80,6 +80,49 @@ func (b *balancer) compare(rest []byte) {
 	}
 }
 
+// With patterns kgo would stand in the way: it joins when it has found a topic that
+// it consumes, where nothing may match; it asks again and again for one that was
+// deleted; and it gives up what it was assigned of a topic that it has not found
+// itself. So it consumes the anchor only, and what it is assigned is disguised as
+// partitions of that. It never fetches: it just compares assignments.
+
+// disguise makes partitions of the anchor of partitions, the same ones each time.
+func (b *balancer) disguise(parts map[string][]int32) map[string][]int32 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var out []int32
+	for topic, ps := range parts {
+		for _, p := range ps {
+			tp := seam.TP{Topic: topic, Partition: p}
+			id, ok := b.ids[tp]
+			if !ok {
+				id = int32(len(b.tps))
+				b.ids[tp], b.tps = id, append(b.tps, tp)
+			}
+			out = append(out, id)
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return map[string][]int32{b.anchor: out}
+}
+
+// reveal undoes disguise. Without patterns it does nothing.
+func (b *balancer) reveal(parts map[string][]int32) map[string][]int32 {
+	if b.anchor == "" {
+		return parts
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := make(map[string][]int32)
+	for _, id := range parts[b.anchor] {
+		tp := b.tps[id]
+		out[tp.Topic] = append(out[tp.Topic], tp.Partition)
+	}
+	return out
+}
+
 // A view's fingerprint follows facts and the leader's fingerprint, in groups that
 // have patterns.
 
