@@ -258,7 +258,9 @@ func (a *App) preparer(t seam.Task) *preparer {
 // follows, then the worker. Stable ids let a restarted process end what it
 // left open, and let others end what a dead one did. No app id has an "@", so
 // that the ids of app "a" are never taken for those of app "a-b".
-func (a *App) txnPrefix() string { return a.cfg.App + "-@" }
+func (a *App) txnPrefix() string { return txnPrefix(a.cfg.App) }
+
+func txnPrefix(app string) string { return app + "-@" }
 
 func (a *App) txnID(worker int) string {
 	return fmt.Sprintf("%s%s-%d", a.txnPrefix(), a.cfg.Instance, worker)
