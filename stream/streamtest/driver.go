@@ -21,7 +21,6 @@ import (
 	"github.com/semelstream/semel/state"
 	"github.com/semelstream/semel/stream"
 	"github.com/semelstream/semel/stream/internal/bridge"
-	"github.com/semelstream/semel/stream/internal/graph"
 	"github.com/semelstream/semel/stream/internal/model"
 	"github.com/semelstream/semel/stream/internal/runtime"
 )
@@ -215,7 +214,12 @@ func (d *Driver) partitions(topic string) int {
 
 // matches says that a pattern of the topology reads topics of this name.
 func (d *Driver) matches(topic string) bool {
-	return slices.ContainsFunc(d.prog.Graph().Topics, func(t *graph.Topic) bool { return t.Matches(topic) })
+	for _, t := range d.prog.Graph().Topics {
+		if t.Matches(topic) {
+			return true
+		}
+	}
+	return false
 }
 
 // Out returns what was committed to t since the last call, partition after
