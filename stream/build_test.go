@@ -56,6 +56,16 @@ var mistakes = []struct {
 	{"no partitions", func(b *Builder) { b.Stream(texts).Repartition("r", Partitions(0)).To(out) }},
 	{"no topic name", func(b *Builder) { b.Stream(texts).To(out.Named("")) }},
 	{"a topic without codecs", func(b *Builder) { b.Stream(Topic[string, int64]{Name: "bare"}).To(intOut) }},
+	{"a pattern that matches another source's topic", func(b *Builder) {
+		b.Stream(texts).To(out)
+		b.Stream(texts2, Matching(regexp.MustCompile("te.*"))).To(out)
+		b.Stream(texts2, Matching(regexp.MustCompile("t"))).To(out) // the whole name has to match
+	}},
+	{"a pattern that is none", func(b *Builder) { b.Stream(texts, Matching(nil)).To(out) }},
+	{"a pattern twice with other codecs", func(b *Builder) {
+		b.Stream(texts, Matching(regexp.MustCompile("t.*"))).To(out)
+		b.Stream(NewTopic("x", codec.String, codec.Int64), Matching(regexp.MustCompile("t.*"))).To(intOut)
+	}},
 	{"a codec of another type", func(b *Builder) {
 		b.Stream(texts).Repartition("r", KeyCodec(codec.Int64)).To(out)
 	}},

@@ -17,6 +17,7 @@ func (b *Builder) check() {
 		b.problem(b.graph.Nodes[0], "the topology has global tables and nothing that would read them; add a Builder.Stream or Builder.Table")
 	}
 	b.checkSources()
+	b.checkPatterns()
 	b.checkStores()
 	for _, sub := range b.graph.Subs {
 		for _, group := range sub.Copart {
@@ -35,6 +36,23 @@ func (b *Builder) checkSources() {
 			b.problem(n, "nothing is connected to it; name it in the option Uses of the processor that emits to it")
 		} else if b.onCycle(n) {
 			b.problem(n, "its records come back to it; send them through a topic with Repartition, or take the loop out")
+		}
+	}
+}
+
+// checkPatterns finds topics that two sources would read: the group has one
+// position for each of their partitions. Of two patterns only the topics that
+// there are can tell.
+func (b *Builder) checkPatterns() {
+	for _, n := range b.graph.Nodes {
+		if n.Kind != graph.Source || n.Topic.Pattern == nil {
+			continue
+		}
+		for _, o := range b.graph.Nodes {
+			if o.Kind == graph.Source && o.Topic.Pattern == nil && !o.Topic.Internal && n.Topic.Matches(o.Topic.Name) {
+				b.problem(n, "its pattern %q matches topic %q, which is read at %s too; use a pattern that leaves it out, or take the other source away",
+					n.Topic.Name, o.Topic.Name, o.Where)
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -101,6 +102,7 @@ func compare(old, now description) *comparison {
 		}
 	}
 	c.topics()
+	c.patterns()
 	return c
 }
 
@@ -186,9 +188,18 @@ func (c *comparison) place(was, sub subText, old, st storeText) {
 	if !st.Changelog || st.Source != "" {
 		return // nothing asks for offsets beside its rows
 	}
-	read := c.old.reads()
-	if inputs := sub.reads(); !slices.ContainsFunc(inputs, func(t string) bool { return slices.Contains(read, t) }) {
-		c.misfit(st, newName, "it has rows of %s, and none of its inputs %s was read before", quoted(was.reads()), quoted(inputs))
+	if !sub.readsOf(c.old) {
+		c.misfit(st, newName, "it has rows of %s, and none of its inputs %s was read before", quoted(was.reads()), quoted(sub.reads()))
+	}
+}
+
+// patterns says which topics are not read any more, as far as patterns tell.
+func (c *comparison) patterns() {
+	for _, old := range c.old.inputs() {
+		if !old.Pattern || slices.ContainsFunc(c.now.inputs(), func(t topicText) bool { return t.Pattern && t.Name == old.Name }) {
+			continue
+		}
+		c.note("topics matching %q are not read by that pattern any more; what matches no source now is left where it stands", old.Name)
 	}
 }
 
@@ -245,12 +256,12 @@ func (d description) subOf(store string) (subText, bool) {
 	return d.Subs[i], true
 }
 
-// reads are the topics that are read, internal ones with a mark.
-func (d description) reads() (names []string) {
+// inputs are the topics and patterns that are read.
+func (d description) inputs() (all []topicText) {
 	for _, sub := range d.Subs {
-		names = append(names, sub.reads()...)
+		all = append(all, sub.inputs()...)
 	}
-	return names
+	return all
 }
 
 // reader is the repartition topic as it is read; nil if it is not.
@@ -269,17 +280,58 @@ func (s subText) store(name string) storeText {
 	return s.Stores[slices.IndexFunc(s.Stores, storeNamed(name))]
 }
 
-func (s subText) reads() (names []string) {
+func (s subText) inputs() (all []topicText) {
 	for _, o := range s.Operators {
+		if o.Reads != nil {
+			all = append(all, *o.Reads)
+		}
+	}
+	return all
+}
+
+// reads are the topics that are read, internal ones and patterns with a mark.
+func (s subText) reads() (names []string) {
+	for _, t := range s.inputs() {
 		switch {
-		case o.Reads == nil:
-		case o.Reads.Repartition:
-			names = append(names, o.Reads.Name+" (repartition)")
+		case t.Repartition:
+			names = append(names, t.Name+" (repartition)")
+		case t.Pattern:
+			names = append(names, t.Name+" (pattern)")
 		default:
-			names = append(names, o.Reads.Name)
+			names = append(names, t.Name)
 		}
 	}
 	return names
+}
+
+// readsOf says that s may read something that was read before.
+func (s subText) readsOf(old description) bool {
+	return slices.ContainsFunc(s.inputs(), func(t topicText) bool {
+		return slices.ContainsFunc(old.inputs(), t.meets)
+	})
+}
+
+// meets says that there may be a topic that is both t and o. Which topics two
+// patterns have in common is known on the cluster only.
+func (t topicText) meets(o topicText) bool {
+	switch {
+	case t.Repartition != o.Repartition:
+		return false
+	case t.Pattern && o.Pattern:
+		return true
+	case t.Pattern:
+		return t.matches(o.Name)
+	case o.Pattern:
+		return o.matches(t.Name)
+	}
+	return t.Name == o.Name
+}
+
+// matches is true also of a pattern that cannot be read, since that is no reason
+// to refuse state.
+func (t topicText) matches(name string) bool {
+	re, err := regexp.Compile(t.Name)
+	return err != nil || graph.Whole(re).MatchString(name)
 }
 
 // timed are the operators of a store whose times and timers are kept under

@@ -72,6 +72,7 @@ type topicText struct {
 	Repartition bool   `json:"repartition,omitempty"`
 	Whole       bool   `json:"whole,omitempty"`   // nothing follows the name of this repartition topic
 	Dynamic     bool   `json:"dynamic,omitempty"` // chosen by record
+	Pattern     bool   `json:"pattern,omitempty"` // all topics that match the name
 	Partitions  int    `json:"partitions,omitempty"`
 	PartitionBy string `json:"partitionBy,omitempty"` // the function's name, if there is one
 	From        string `json:"from,omitempty"`        // where reading begins, if not at the beginning
@@ -146,7 +147,7 @@ func describeNode(n *graph.Node) operatorText {
 }
 
 func describeTopic(t *graph.Topic) *topicText {
-	d := &topicText{Name: t.Name, Repartition: t.Internal, Whole: t.Whole, Dynamic: t.Dynamic, Partitions: t.Partitions}
+	d := &topicText{Name: t.Name, Repartition: t.Internal, Whole: t.Whole, Dynamic: t.Dynamic, Pattern: t.Pattern != nil, Partitions: t.Partitions}
 	if p, ok := t.Partition.(partitioner); ok {
 		d.PartitionBy = p.function
 	}
@@ -205,8 +206,11 @@ func (t *topicText) text() string {
 		return "the topic that each record names"
 	}
 	s := fmt.Sprintf("topic %q", t.Name)
-	if t.Repartition {
+	switch {
+	case t.Repartition:
 		s = "repartition " + s
+	case t.Pattern:
+		s = fmt.Sprintf("topics matching %q", t.Name)
 	}
 	if t.Partitions > 0 {
 		s += fmt.Sprintf(" of %d partitions", t.Partitions)

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +28,9 @@ var described = map[string]func(*Builder){
 			Repartition("wide", Partitions(12)).
 			To(out, Name("last"))
 		rest.Route(func(Record[string, string]) Topic[string, string] { return out2 })
+	},
+	"patterns": func(b *Builder) {
+		b.Stream(texts, Matching(regexp.MustCompile(`te(xt|st)s-\d+ of .*`)), FromEnd(), Name("all")).GroupByKey().Count("n").To(intOut)
 	},
 	"joins": func(b *Builder) {
 		customers := b.Table(NewTopic("customers", codec.String, codec.String).PartitionBy(byRegion), "customers", InMemory())

@@ -84,6 +84,7 @@ func readOperatorText(s string) (o operatorText, err error) {
 func readTopicText(s string) (*topicText, error) {
 	t := &topicText{}
 	s, t.Repartition = strings.CutPrefix(s, "repartition ")
+	s, t.Pattern = strings.CutPrefix(s, "topics matching ")
 	name, rest, err := readQuoted(strings.TrimPrefix(s, "topic "))
 	if err != nil {
 		return nil, err

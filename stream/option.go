@@ -2,6 +2,7 @@ package stream
 
 import (
 	"reflect"
+	"regexp"
 	"time"
 
 	"github.com/semelstream/semel/codec"
@@ -137,6 +138,8 @@ type settings struct {
 	failWhenFull         bool
 	reset                graph.Reset
 	resetSet             bool
+	matching             *regexp.Regexp // names of topics to read; nil if not matchingSet
+	matchingSet          bool
 	uses                 []Handle
 	tombstones           bool
 	history              time.Duration // of versions
@@ -208,6 +211,22 @@ func FromEnd() SourceOption {
 // FromAgo begins at the first record not older than d.
 func FromAgo(d time.Duration) SourceOption {
 	return option(func(s *settings) { s.reset, s.resetSet = graph.Reset{Ago: d.Milliseconds()}, true })
+}
+
+// Matching reads every topic whose name matches, also those made later, in place
+// of the topic's own name. The whole name must match: "orders-.*" is not
+// "old-orders-1". A topic that is new is found within seconds and read from its
+// beginning, wherever FromEnd or FromAgo began; one that was deleted is left out.
+//
+// Topics of the app's own (changelogs, repartition topics, those it writes to
+// with To) and of Kafka's never match. Two sources never read one topic: that is
+// an error of [Build] where it can be seen there, and ends the app with
+// SEMEL-PATTERN otherwise.
+//
+// Where the records meet by key, in a store or a join, all topics that match
+// must have one number of partitions; [Stream.Repartition] before it takes any.
+func Matching(names *regexp.Regexp) SourceOption {
+	return option(func(s *settings) { s.matching, s.matchingSet = names, true })
 }
 
 // Partitions sets the partition count of a repartition topic; the default is

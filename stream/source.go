@@ -12,8 +12,8 @@ import (
 	"github.com/semelstream/semel/stream/internal/runtime"
 )
 
-// Stream reads t as independent events. A topic that is read twice is read
-// once, for both.
+// Stream reads t as independent events, or with [Matching] all topics of a
+// pattern. A topic or pattern that is read twice is read once, for both.
 func (b *Builder) Stream[K, V any](t Topic[K, V], opts ...SourceOption) Stream[K, V] {
 	return Stream[K, V]{readTopic(b, t, settingsOf(opts))}
 }
@@ -21,11 +21,24 @@ func (b *Builder) Stream[K, V any](t Topic[K, V], opts ...SourceOption) Stream[K
 // readTopic is the node that reads t: a new one, or the one that there is,
 // since the group has one position for each of the topic's partitions.
 func readTopic[K, V any](b *Builder, t Topic[K, V], set settings) *streamNode[K, V] {
-	if u := b.topics[t.Name]; u != nil && u.source != nil {
+	key := t.Name
+	if set.matching != nil {
+		t.Name = set.matching.String()
+		key = patternKey(t.Name)
+	}
+	if u := b.topics[key]; u != nil && u.source != nil {
 		return readAgain(b, u, t, set)
 	}
 	n := b.add(graph.Source, set)
-	u := topicOf(b, n, t)
+	var u *topicUse
+	if set.matching != nil {
+		u = patternOf(b, n, t, set.matching)
+	} else {
+		u = topicOf(b, n, t)
+	}
+	if set.matchingSet && set.matching == nil {
+		b.problem(n, "Matching got no pattern; give it a *regexp.Regexp, or leave it out to read topic %q", t.Name)
+	}
 	u.source, u.key, u.value = n, reflect.TypeFor[K](), reflect.TypeFor[V]()
 	u.keyCodec, u.valueCodec, u.time = t.Key, t.Value, timeName(t)
 	u.topic.Reset = set.reset
@@ -52,7 +65,11 @@ func readAgain[K, V any](b *Builder, u *topicUse, t Topic[K, V], set settings) *
 	case set.name != "" && set.name != old.Name, set.policy != nil, set.resetSet && set.reset != u.topic.Reset:
 		b.problem(nil, "topic %q is read already, by the source at %s, and its options hold for both; write the options there", t.Name, old.Where)
 	}
-	topicOf(b, old, t) // compares the rest
+	if set.matching != nil {
+		patternOf(b, old, t, set.matching)
+	} else {
+		topicOf(b, old, t) // compares the rest
+	}
 	return made
 }
 

@@ -156,7 +156,9 @@ func (t *takeOver) leavesNothing(ctx context.Context) error {
 	}
 	for _, topic := range t.t.graph.Topics {
 		if topic.Source {
-			topics = slices.DeleteFunc(topics, func(name string) bool { return name == topic.FullName(t.cfg.AppID) })
+			topics = slices.DeleteFunc(topics, func(name string) bool {
+				return name == topic.FullName(t.cfg.AppID) || topic.Matches(name)
+			})
 		}
 	}
 	if len(topics) == 0 {
@@ -177,31 +179,12 @@ func (t *takeOver) leavesNothing(ctx context.Context) error {
 	}
 }
 
-// unread are those of the topics in which records wait, with how many.
+// unread are the partitions of topics in which records wait, with the first.
 func (t *takeOver) unread(ctx context.Context, topics []string) (left []string, err error) {
-	found, err := t.broker.Topics(ctx, topics...)
-	if err != nil {
-		return nil, fmt.Errorf("describing what the old application has read: %w", err)
+	// Nothing of the old application's is open any more, so nothing is fenced.
+	first, err := runtime.Unprocessed(ctx, t.broker, t.cfg.AppID, topics...)
+	for _, tp := range seam.SortedTPs(first) {
+		left = append(left, fmt.Sprintf("%s from offset %d", tp, first[tp]))
 	}
-	var tps []seam.TP
-	for _, name := range topics {
-		for p := range found[name].Partitions {
-			tps = append(tps, seam.TP{Topic: name, Partition: p})
-		}
-	}
-	// Nothing of the old application's is open any more, so nothing is to be fenced.
-	done, err := t.broker.Committed(ctx, t.cfg.AppID, t.cfg.AppID+"-@", tps)
-	if err != nil {
-		return nil, err
-	}
-	ends, err := t.broker.Stable(ctx, tps)
-	if err != nil {
-		return nil, err
-	}
-	for _, tp := range tps {
-		if o, ok := done[tp]; ok && o.At < ends[tp] {
-			left = append(left, fmt.Sprintf("%s: %d", tp, ends[tp]-o.At))
-		}
-	}
-	return left, nil
+	return left, err
 }

@@ -3,6 +3,7 @@ package stream
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 
 	"github.com/semelstream/semel/codec"
 	"github.com/semelstream/semel/stream/internal/graph"
@@ -28,12 +29,30 @@ func topicOf[K, V any](b *Builder, n *graph.Node, t Topic[K, V]) *topicUse {
 	if text := badName("topic", t.Name); text != "" {
 		b.problem(n, "%s", text)
 	}
+	return use(b, n, t, t.Name)
+}
+
+// patternOf registers that n reads the topics that match, which t is true of
+// but for its name. The name of t is the pattern's text.
+func patternOf[K, V any](b *Builder, n *graph.Node, t Topic[K, V], names *regexp.Regexp) *topicUse {
+	u := use(b, n, t, patternKey(t.Name))
+	if u.topic.Pattern == nil {
+		u.topic.Pattern = graph.Whole(names)
+	}
+	return u
+}
+
+// patternKey is what a pattern is kept under in Builder.topics: no user's topic
+// has a slash.
+func patternKey(text string) string { return "pattern/" + text }
+
+func use[K, V any](b *Builder, n *graph.Node, t Topic[K, V], key string) *topicUse {
 	checkCodecs(b, n, t.Name, t.Key, t.Value)
 	function := t.partitioner()
-	u := b.topics[t.Name]
+	u := b.topics[key]
 	if u == nil {
 		u = &topicUse{topic: &graph.Topic{Name: t.Name, Partition: function}, where: n.Where}
-		b.topics[t.Name] = u
+		b.topics[key] = u
 		b.graph.Topics = append(b.graph.Topics, u.topic)
 	} else if u.topic.Partition != function {
 		b.problem(n, "topic %q is partitioned by %v here and by %v at %s; declare the topic once and use that value in both places",

@@ -18,6 +18,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -217,14 +218,49 @@ type GroupConfig struct {
 	Subs            []Sub  // by sub-topology number
 	Session         time.Duration
 	Facts           func() Facts // asked at each join
+
+	// Of groups with patterns: Anchor is a topic that exists, so that a client
+	// that wants one finds one when nothing matches. Look is called when another
+	// member has found other topics than this one; from any goroutine, and it
+	// does not wait.
+	Anchor string
+	Look   func()
+}
+
+// HasPatterns says that the topics of the group may change.
+func (c GroupConfig) HasPatterns() bool {
+	return slices.ContainsFunc(c.Subs, func(s Sub) bool { return len(s.Patterns) > 0 })
 }
 
 // A Sub is what the assignment must know of a sub-topology. All its topics
-// have the same number of tasks: partition p of each belongs to task p.
+// have the same number of tasks: partition p of each belongs to task p. There
+// are no tasks while nothing matches.
 type Sub struct {
 	Topics   []string
+	Patterns []*regexp.Regexp
 	Tasks    int32
 	Stateful bool
+
+	// Matched are the topics that match a pattern, as far as this member knows,
+	// with their partitions.
+	Matched map[string]int32
+}
+
+// Reads says that the sub-topology reads the topic, whether it is known to be
+// there or not.
+func (s Sub) Reads(topic string) bool {
+	return slices.Contains(s.Topics, topic) || slices.ContainsFunc(s.Patterns, func(re *regexp.Regexp) bool { return re.MatchString(topic) })
+}
+
+// MatchedAt are the partitions p of topics that match, in order.
+func (s Sub) MatchedAt(p int32) (tps []TP) {
+	for topic, n := range s.Matched {
+		if p < n {
+			tps = append(tps, TP{Topic: topic, Partition: p})
+		}
+	}
+	slices.SortFunc(tps, TP.Compare)
+	return tps
 }
 
 // Facts are what a member tells the group's leader about itself.
@@ -245,6 +281,10 @@ type Group interface {
 	Member() Member
 	// Rejoin asks for a new assignment.
 	Rejoin()
+	// Update replaces Subs, in which only Tasks and Matched have changed, and asks
+	// for a new assignment. The group's leader decides with what it knows: a task
+	// whose topics are others than before is revoked and assigned in one Change.
+	Update(subs []Sub)
 	// Close ends the membership; leave gives up the tasks at once, else they
 	// stay ours until the session ends.
 	Close(leave bool)
@@ -252,10 +292,12 @@ type Group interface {
 
 // A Change is news of the tasks of this member. Revoked tasks belong to us
 // until Done is called, which must be done for every change, before the next
-// Next. Lost tasks may already belong to others: no commit any more.
+// Next; a task may be both, and is then to be opened anew. Lost tasks may already
+// belong to others: no commit any more.
 type Change struct {
 	Assigned, Revoked []Task
-	Lost              bool // about Revoked
+	Matched           map[Task][]TP // what Assigned tasks read of topics that match patterns, in order
+	Lost              bool          // about Revoked
 	Done              func()
 }
 
@@ -280,6 +322,9 @@ type Admin interface {
 	Check(ctx context.Context) error
 	// Topics describes those of names that exist.
 	Topics(ctx context.Context, names ...string) (map[string]Topic, error)
+	// AllTopics are the partition counts of all topics that the app may see but
+	// Kafka's own.
+	AllTopics(ctx context.Context) (map[string]int32, error)
 	// Create makes topics; one that exists already is no error.
 	Create(ctx context.Context, specs []TopicSpec) error
 	// Committed returns the group's offsets, once no transaction that could

@@ -73,7 +73,7 @@ func newDriver(tb tester, define func(*stream.Builder), opts []Option) *Driver {
 	d.prog = bridge.Program(topology, appID)
 	d.w = model.New(model.Config{Seed: 1, Instant: true, Start: d.cfg.start})
 	for _, t := range d.prog.Graph().Topics {
-		if !t.Internal && !t.Dynamic {
+		if !t.Internal && !t.Dynamic && t.Pattern == nil {
 			d.w.CreateTopic(t.Name, int32(d.cfg.partitions), map[string]string{"cleanup.policy": "compact"})
 		}
 	}
@@ -175,7 +175,8 @@ func (d *Driver) Delete[K, V any](t stream.Topic[K, V], key K) {
 	d.PutRecord(t, stream.Record[K, V]{Key: key, NoValue: true, Time: d.w.Now()})
 }
 
-// PutRecord sends r as it is.
+// PutRecord sends r as it is. A topic that the driver does not have is made if it
+// matches a pattern of the topology ([stream.Matching]), and read from then on.
 func (d *Driver) PutRecord[K, V any](t stream.Topic[K, V], r stream.Record[K, V]) {
 	d.tb.Helper()
 	n := d.partitions(t.Name)
@@ -192,16 +193,33 @@ func (d *Driver) PutRecord[K, V any](t stream.Topic[K, V], r stream.Record[K, V]
 // decode; nil is null.
 func (d *Driver) PutBytes(topic string, key, value []byte) {
 	d.tb.Helper()
+	d.partitions(topic) // which makes it if it matches
 	d.put(seam.TP{Topic: topic}, key, value, d.w.Now(), nil)
 }
 
 func (d *Driver) partitions(topic string) int {
 	d.tb.Helper()
 	t, ok := d.w.Topics(topic)[topic]
+	if !ok && d.matches(topic) {
+		d.w.CreateTopic(topic, int32(d.cfg.partitions), nil)
+		d.app.LookSoon()
+		d.settle()
+		t, ok = d.w.Topics(topic)[topic]
+	}
 	if !ok {
 		d.tb.Fatalf("the topology has no topic %q; there are %v", topic, d.w.TopicNames())
 	}
 	return int(t.Partitions)
+}
+
+// matches says that a pattern of the topology reads topics of this name.
+func (d *Driver) matches(topic string) bool {
+	for _, t := range d.prog.Graph().Topics {
+		if t.Matches(topic) {
+			return true
+		}
+	}
+	return false
 }
 
 // Out returns what was committed to t since the last call, partition after

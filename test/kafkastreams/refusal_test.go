@@ -103,7 +103,32 @@ func TestRecordsThatNobodyWouldReadAreNotLeftBehind(t *testing.T) {
 		t.Fatalf("a topic that was read to its end: %v", err)
 	}
 	l.Put(stream.NewTopic(app+"-other-repartition", topicsOf(app).lines.Key, topicsOf(app).lines.Value), "k", "v")
-	l.refuses(l.takeOver(app, stream.TakeOverOptions{}), stream.ErrIncompatible, "old-other-repartition/0: 1")
+	l.refuses(l.takeOver(app, stream.TakeOverOptions{}), stream.ErrIncompatible, "old-other-repartition/0 from offset 0")
+}
+
+// The end of the topic is behind the committed offset, and nothing is between
+// them but the marker of the transaction that wrote the last record.
+func TestAMarkerIsNothingThatTheOldApplicationHasLeft(t *testing.T) {
+	l := newLeftovers(t)
+	l.CreateTopics(1, app+"-other-repartition")
+	cl, err := kgo.NewClient(kgo.SeedBrokers(l.Brokers()...), kgo.TransactionalID("old-writer"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	if err := cl.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: app + "-other-repartition", Value: []byte("v")}).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cl.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
+		t.Fatal(err)
+	}
+	l.commits(app+"-other-repartition", 1)
+	if err := l.takeOver(app, stream.TakeOverOptions{}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestAGroupThatNeverCommittedIsNotTakenOver(t *testing.T) {

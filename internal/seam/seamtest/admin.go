@@ -1,6 +1,7 @@
 package seamtest
 
 import (
+	"strings"
 	"time"
 
 	"github.com/semelstream/semel/internal/seam"
@@ -30,6 +31,19 @@ var admin = suite{
 		}
 		if got := must[map[string]seam.Topic](c)(c.Broker.Topics(c.ctx, c.name("missing"))); len(got) != 0 {
 			c.Fatalf("topics %v", got)
+		}
+	}},
+	{"AllTopics has every topic with its partitions, and not Kafka's own", func(c *kase) {
+		one, three := c.topic(1), c.topic(3)
+		c.await("both are listed", func() bool {
+			all := must[map[string]int32](c)(c.Broker.AllTopics(c.ctx))
+			return all[one] == 1 && all[three] == 3
+		})
+		c.join() // there are topics of Kafka's own by now
+		for name := range must[map[string]int32](c)(c.Broker.AllTopics(c.ctx)) {
+			if strings.HasPrefix(name, "__consumer") {
+				c.Fatalf("%s is listed", name)
+			}
 		}
 	}},
 	{"a new topic begins and ends at 0", func(c *kase) {

@@ -3,7 +3,9 @@ package seamtest
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/semelstream/semel/internal/seam"
@@ -111,6 +113,53 @@ var groups = suite{
 		})
 		a.awaitTasks("0_0 0_1")
 	}},
+	{"a topic that comes to match is added to tasks, which are given up for it, and makes new ones", func(c *kase) {
+		g := c.matching(map[string]int32{"m-a": 2})
+		m := c.enter(g, "a")
+		m.awaitReads("0_0 m-a/0, 0_1 m-a/1")
+		m.Update(withMatched(g.Subs, map[string]int32{"m-a": 2, "m-b": 3}))
+		m.awaitReads("0_0 m-a/0 m-b/0, 0_1 m-a/1 m-b/1, 0_2 m-b/2")
+		if n := m.again(); n != 2 {
+			c.Fatalf("%d tasks were given up and taken again, want the two that read more", n)
+		}
+		m.Update(withMatched(g.Subs, map[string]int32{"m-a": 2, "m-b": 3})) // nothing is new
+		m.Update(withMatched(g.Subs, map[string]int32{"m-a": 2}))
+		m.awaitReads("0_0 m-a/0, 0_1 m-a/1")
+	}},
+	{"a group of which nothing matches has no tasks until something does", func(c *kase) {
+		g := c.matching(nil)
+		m := c.enter(g, "a")
+		c.linger()
+		if n := m.count(); n != 0 {
+			c.Fatalf("there are %d tasks", n)
+		}
+		m.Update(withMatched(g.Subs, map[string]int32{"m-a": 1}))
+		m.awaitReads("0_0 m-a/0")
+		m.Update(withMatched(g.Subs, nil))
+		m.awaitReads("")
+	}},
+	{"members that know different topics agree, whoever looked first", func(c *kase) {
+		g := c.matching(map[string]int32{"m-a": 2})
+		a, b := c.enter(g, "a"), c.enter(g, "b")
+		c.await("both have a task", func() bool { return a.count() == 1 && b.count() == 1 })
+		for i, first := range []*member{b, a} { // one of them leads
+			matched := map[string]int32{"m-a": 2, fmt.Sprint("m-", i): 2}
+			a.lookAt(withMatched(g.Subs, matched))
+			b.lookAt(withMatched(g.Subs, matched))
+			first.look()
+			want := fmt.Sprintf("0_0 m-%d/0 m-a/0, 0_1 m-%d/1 m-a/1", i, i)
+			c.await("both read "+want, func() bool {
+				x, y := a.reading(), b.reading()
+				return x+", "+y == want || y+", "+x == want
+			})
+		}
+		again := c.Clock.Now()
+		n := a.changes() + b.changes()
+		c.linger()
+		if a.changes()+b.changes() != n {
+			c.Fatalf("they go on changing after %v", again)
+		}
+	}},
 	{"Next ends with its context and after Close", func(c *kase) {
 		g := c.group(seam.Sub{Topics: []string{c.topic(1)}, Tasks: 1})
 		x := must[seam.Group](c)(c.Broker.Group(c.ctx, g.as("a")))
@@ -162,7 +211,10 @@ type member struct {
 	group    string
 	instance string
 	tasks    map[seam.Task]bool
-	n        int // changes
+	reads    map[seam.Task][]seam.TP
+	retaken  int        // tasks given up and taken in one change
+	found    []seam.Sub // what it finds when it looks; nil is nothing new
+	n        int        // changes
 	wait     bool
 	pending  *seam.Change // waits for release
 	err      error
@@ -189,10 +241,30 @@ func (m *member) prefix() string { return m.group + "-" }
 // txnID is that of the member's worker.
 func (m *member) txnID() string { return m.prefix() + m.instance + "-0" }
 
+// matching is a group of one sub-topology with a pattern. What matches need not
+// be there: nobody fetches.
+func (c *kase) matching(matched map[string]int32) *groupSpec {
+	g := c.group(withMatched([]seam.Sub{{Patterns: []*regexp.Regexp{regexp.MustCompile("^m-.*$")}}}, matched)...)
+	g.Anchor = c.topic(1)
+	return g
+}
+
+// withMatched are subs of which the first has these matches.
+func withMatched(subs []seam.Sub, matched map[string]int32) []seam.Sub {
+	subs = slices.Clone(subs)
+	subs[0].Matched, subs[0].Tasks = matched, 0
+	for _, n := range matched {
+		subs[0].Tasks = max(subs[0].Tasks, n)
+	}
+	return subs
+}
+
 func (c *kase) enter(g *groupSpec, instance string) *member {
 	c.Helper()
-	x := must[seam.Group](c)(c.Broker.Group(c.ctx, g.as(instance)))
-	m := &member{Group: x, c: c, group: g.Group, instance: instance, tasks: map[seam.Task]bool{}}
+	m := &member{c: c, group: g.Group, instance: instance, tasks: map[seam.Task]bool{}, reads: map[seam.Task][]seam.TP{}}
+	cfg := g.as(instance)
+	cfg.Look = func() { c.Go("look "+instance, m.look) }
+	m.Group = must[seam.Group](c)(c.Broker.Group(c.ctx, cfg))
 	c.Go("member "+instance, m.run)
 	c.ends = append(c.ends, func() { m.Close(true) })
 	return m
@@ -228,12 +300,54 @@ func (m *member) obey(ch seam.Change) {
 	m.do(func() {
 		for _, t := range ch.Revoked {
 			delete(m.tasks, t)
+			delete(m.reads, t)
 		}
 		for _, t := range ch.Assigned {
+			if slices.Contains(ch.Revoked, t) {
+				m.retaken++
+			}
 			m.tasks[t] = true
+			m.reads[t] = ch.Matched[t]
 		}
 	})
 	ch.Done()
+}
+
+// lookAt is what look finds from now on.
+func (m *member) lookAt(subs []seam.Sub) { m.do(func() { m.found = subs }) }
+
+func (m *member) look() {
+	var subs []seam.Sub
+	m.do(func() { subs = m.found })
+	if subs != nil {
+		m.Update(subs)
+	}
+}
+
+func (m *member) again() (n int) {
+	m.do(func() { n = m.retaken })
+	return n
+}
+
+// reading is what each task reads of topics that match.
+func (m *member) reading() string {
+	var s []string
+	m.do(func() {
+		for t := range m.tasks {
+			text := t.String()
+			for _, tp := range m.reads[t] {
+				text += " " + tp.String()
+			}
+			s = append(s, text)
+		}
+	})
+	slices.Sort(s)
+	return strings.Join(s, ", ")
+}
+
+func (m *member) awaitReads(want string) {
+	m.c.Helper()
+	m.c.await(fmt.Sprintf("%s reads %s", m.instance, want), func() bool { return m.reading() == want })
 }
 
 // hold makes the member keep what it is asked to give up, until release.

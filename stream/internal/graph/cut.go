@@ -124,11 +124,16 @@ func (g *Graph) fillSubs() {
 }
 
 // group makes the groups of topics that must be partitioned alike. Groups
-// that overlap are one.
+// that overlap are one. A pattern is a group by itself where what it reads meets
+// by key: it stands for many topics.
 func (g *Graph) group(joins []Copart) {
 	for _, sub := range g.Subs {
 		s := newSets(len(sub.Sources))
+		meets := map[*Topic]bool{}
 		together := func(topics []*Topic) {
+			for _, t := range topics {
+				meets[t] = true
+			}
 			for _, t := range topics[min(1, len(topics)):] {
 				s.union(slices.Index(sub.Sources, topics[0]), slices.Index(sub.Sources, t))
 			}
@@ -141,19 +146,20 @@ func (g *Graph) group(joins []Copart) {
 		for _, st := range sub.Stores {
 			together(g.reach(st))
 		}
-		sub.Copart = groups(sub.Sources, s)
+		sub.Copart = groups(sub.Sources, s, meets)
 	}
 }
 
-// groups are the sets of two topics or more.
-func groups(topics []*Topic, s sets) (out [][]*Topic) {
+// groups are the sets of two topics or more, and patterns of which the topics
+// meet.
+func groups(topics []*Topic, s sets, meets map[*Topic]bool) (out [][]*Topic) {
 	bySet := make([][]*Topic, len(topics))
 	for i, t := range topics {
 		root := s.find(i)
 		bySet[root] = append(bySet[root], t)
 	}
 	for _, group := range bySet {
-		if len(group) > 1 {
+		if len(group) > 1 || len(group) == 1 && group[0].Pattern != nil && meets[group[0]] {
 			out = append(out, group)
 		}
 	}

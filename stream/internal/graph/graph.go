@@ -3,6 +3,11 @@
 // stream fills it, the runtime reads it, and descriptions are made from it.
 package graph
 
+import (
+	"regexp"
+	"slices"
+)
+
 // A Graph is a whole topology. It is immutable once [Graph.Cut] has returned.
 type Graph struct {
 	Nodes  []*Node  // in order of declaration, parents before children
@@ -42,6 +47,24 @@ type Topic struct {
 	Source     bool // some node reads it
 	Sink       bool // some node writes it
 	Reset      Reset
+
+	// Pattern is of a source that reads whatever topics match, which change while
+	// the app runs; nil of all others. Name is its text, and no topic's name.
+	Pattern *regexp.Regexp
+}
+
+// Matches says whether the whole of a topic's name matches the pattern of t.
+func (t *Topic) Matches(name string) bool { return t.Pattern != nil && t.Pattern.MatchString(name) }
+
+// Whole is re for whole names, as Kafka Streams matches them: to read
+// "old-orders" by "orders" would be a surprise.
+func Whole(re *regexp.Regexp) *regexp.Regexp {
+	return regexp.MustCompile(`\A(?:` + re.String() + `)\z`) // it has compiled before
+}
+
+// HasPatterns says that the topics which are read may change.
+func (g *Graph) HasPatterns() bool {
+	return slices.ContainsFunc(g.Topics, func(t *Topic) bool { return t.Pattern != nil })
 }
 
 // FullName is the topic's name on the broker.

@@ -94,7 +94,7 @@ func (x *table) plan(t *testing.T) map[string][]seam.Task {
 		ok(t, err)
 		tasks := x.tasks(parts)
 		for _, task := range tasks { // all its partitions or none
-			for _, topic := range x.subs[task.Sub].Topics {
+			for _, topic := range x.now().subs[task.Sub].Topics {
 				if !slices.Contains(parts[topic], task.Partition) {
 					t.Fatalf("%s has %v without %s", a.MemberID, task, topic)
 				}

@@ -17,22 +17,32 @@ import (
 //	string   process, string addr (length as uvarint)
 //	uvarint  workers
 //	uvarint  number of lags, then for each: uvarint sub, uvarint partition, varint lag
+//	uint64   fingerprint of the member's view, in groups with patterns
 //
-// The user data of an assignment has the version and the leader's fingerprint.
+// The user data of an assignment has the version, the leader's fingerprint and
+// that of its view.
 const userDataVersion = 1
 
 // errUserData is user data that this version cannot read. A newer member may
 // send such data; it is planned for without its facts.
 var errUserData = errors.New("user data of another version of this library")
 
-// fingerprint tells different sets of sub-topologies apart.
+// fingerprint tells different sets of sub-topologies apart. What changes while
+// they run is no part of it.
 func fingerprint(subs []seam.Sub) uint64 {
 	h := fnv.New64a()
 	var b []byte
+	changes := seam.GroupConfig{Subs: subs}.HasPatterns()
 	for _, s := range subs {
-		b = binary.AppendUvarint(b[:0], uint64(s.Tasks))
+		b = b[:0]
+		if !changes {
+			b = binary.AppendUvarint(b, uint64(s.Tasks))
+		}
 		for _, t := range s.Topics {
 			b = appendString(b, t)
+		}
+		for _, re := range s.Patterns {
+			b = appendString(b, "pattern/"+re.String())
 		}
 		if s.Stateful {
 			b = append(b, 1)
@@ -62,9 +72,15 @@ func encodeFacts(print uint64, f seam.Facts) []byte {
 }
 
 func decodeFacts(b []byte) (print uint64, f seam.Facts, err error) {
+	print, f, _, err = readFacts(b)
+	return print, f, err
+}
+
+// readFacts returns what follows, too.
+func readFacts(b []byte) (print uint64, f seam.Facts, rest []byte, err error) {
 	print, b, err = decodePrint(b)
 	if err != nil {
-		return 0, f, err
+		return 0, f, nil, err
 	}
 	r := reader{b: b}
 	f.Process, f.Addr = r.string(), r.string()
@@ -76,9 +92,9 @@ func decodeFacts(b []byte) (print uint64, f seam.Facts, err error) {
 		f.Lags[t] = r.varint()
 	}
 	if r.bad {
-		return 0, seam.Facts{}, errUserData
+		return 0, seam.Facts{}, nil, errUserData
 	}
-	return print, f, nil
+	return print, f, r.b, nil
 }
 
 func encodePrint(print uint64) []byte {

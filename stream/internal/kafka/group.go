@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -105,6 +106,9 @@ type group struct {
 	joined bool  // has a membership that was not lost
 	unsafe int   // changes not done although the group has gone on
 	closed bool
+
+	// held are the partitions that the group has given us and not taken back.
+	held map[string][]int32
 }
 
 var _ seam.Group = (*group)(nil)
@@ -117,25 +121,62 @@ type change struct {
 	unsafe bool // counted in group.unsafe
 }
 
-func (g *group) onAssigned(_ context.Context, _ *kgo.Client, parts map[string][]int32) {
+func (g *group) onAssigned(_ context.Context, _ *kgo.Client, assigned map[string][]int32) {
+	parts := g.bal.reveal(assigned)
 	g.mu.Lock()
 	g.joined = true
+	before := g.hold(parts)
+	c := seam.Change{Assigned: g.bal.tasks(parts), Matched: g.bal.matched(g.held)}
 	g.mu.Unlock()
-	if tasks := g.bal.tasks(parts); len(tasks) > 0 {
-		g.tell(seam.Change{Assigned: tasks})
+	// A task that was ours reads more than before: it is opened anew.
+	had := g.bal.tasks(before)
+	c.Revoked = slices.DeleteFunc(slices.Clone(c.Assigned), func(t seam.Task) bool { return !slices.Contains(had, t) })
+	if len(c.Assigned) > 0 {
+		g.tell(c)
 	}
 }
 
-func (g *group) onRevoked(_ context.Context, _ *kgo.Client, parts map[string][]int32) {
-	if tasks := g.bal.tasks(parts); len(tasks) > 0 {
-		g.tell(seam.Change{Revoked: tasks})
+func (g *group) onRevoked(_ context.Context, _ *kgo.Client, assigned map[string][]int32) {
+	parts := g.bal.reveal(assigned)
+	g.mu.Lock()
+	g.drop(parts)
+	c := seam.Change{Revoked: g.bal.tasks(parts), Matched: g.bal.matched(g.held)}
+	left := g.bal.tasks(g.held)
+	g.mu.Unlock()
+	// A task of which something is left reads less than before.
+	c.Assigned = slices.DeleteFunc(slices.Clone(c.Revoked), func(t seam.Task) bool { return !slices.Contains(left, t) })
+	if len(c.Revoked) > 0 {
+		g.tell(c)
+	}
+}
+
+// hold notes partitions that are ours now, and returns those from before.
+func (g *group) hold(parts map[string][]int32) (before map[string][]int32) {
+	before, g.held = g.held, make(map[string][]int32, len(g.held)+len(parts))
+	for topic, ps := range before {
+		g.held[topic] = slices.Clone(ps)
+	}
+	for topic, ps := range parts {
+		g.held[topic] = append(g.held[topic], ps...)
+	}
+	return before
+}
+
+func (g *group) drop(parts map[string][]int32) {
+	for topic, ps := range parts {
+		g.held[topic] = slices.DeleteFunc(g.held[topic], func(p int32) bool { return slices.Contains(ps, p) })
+		if len(g.held[topic]) == 0 {
+			delete(g.held, topic)
+		}
 	}
 }
 
 // onLost comes with an empty map, too, when a join failed.
-func (g *group) onLost(_ context.Context, _ *kgo.Client, parts map[string][]int32) {
+func (g *group) onLost(_ context.Context, _ *kgo.Client, assigned map[string][]int32) {
+	parts := g.bal.reveal(assigned)
 	g.mu.Lock()
 	g.joined = false
+	g.drop(parts)
 	g.mu.Unlock()
 	if tasks := g.bal.tasks(parts); len(tasks) > 0 {
 		g.tell(seam.Change{Revoked: tasks, Lost: true})
@@ -257,6 +298,13 @@ func (g *group) Rejoin() {
 	cl := g.cl
 	g.mu.Unlock()
 	cl.ForceRebalance()
+}
+
+// Update takes a new view of what matches the patterns.
+func (g *group) Update(subs []seam.Sub) {
+	if g.bal.update(subs) {
+		g.Rejoin()
+	}
 }
 
 // poll drains what kgo has to say; there are never records.

@@ -74,6 +74,25 @@ func (a *admin) partitionCounts(ctx context.Context, names []string) (map[string
 	return counts, nil
 }
 
+// AllTopics asks one broker. The answer has all topics that the principal may
+// describe.
+func (a *admin) AllTopics(ctx context.Context) (out map[string]int32, err error) {
+	err = a.again(ctx, "listing the topics", func() error {
+		resp, err := kmsg.NewPtrMetadataRequest().RequestWith(ctx, a.cl) // no topics: all of them
+		if err != nil {
+			return err
+		}
+		out = make(map[string]int32, len(resp.Topics))
+		for _, t := range resp.Topics {
+			if !t.IsInternal && t.Topic != nil && len(t.Partitions) > 0 {
+				out[*t.Topic] = int32(len(t.Partitions))
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
 // configs leaves topics out that were deleted in between.
 func (a *admin) configs(ctx context.Context, names []string) (map[string]map[string]string, error) {
 	req := kmsg.NewPtrDescribeConfigsRequest()

@@ -21,6 +21,11 @@ func (l *link) Topics(ctx context.Context, names ...string) (map[string]seam.Top
 	return ask(ctx, l, plain("Metadata"), func() (map[string]seam.Topic, error) { return l.w.broker.describe(names), nil })
 }
 
+// AllTopics implements seam.Admin.
+func (l *link) AllTopics(ctx context.Context) (map[string]int32, error) {
+	return ask(ctx, l, plain("Metadata of all topics"), func() (map[string]int32, error) { return l.w.broker.allTopics(), nil })
+}
+
 // Create implements seam.Admin.
 func (l *link) Create(ctx context.Context, specs []seam.TopicSpec) error {
 	return tell(ctx, l, plain("CreateTopics"), func() error {

@@ -127,8 +127,14 @@ func (b *broker) grow(name string, partitions int32) {
 	t.spec.Partitions = partitions
 }
 
-// drop deletes a topic.
-func (b *broker) drop(name string) { delete(b.topics, name) }
+// drop deletes a topic, and the offsets that groups have of it.
+func (b *broker) drop(name string) {
+	delete(b.topics, name)
+	for _, g := range b.groups {
+		maps.DeleteFunc(g.offs, func(tp seam.TP, _ seam.Offset) bool { return tp.Topic == name })
+		maps.DeleteFunc(g.offsRecord, func(tp seam.TP, _ int64) bool { return tp.Topic == name })
+	}
+}
 
 func (b *broker) describe(names []string) map[string]seam.Topic {
 	out := map[string]seam.Topic{}
@@ -136,6 +142,14 @@ func (b *broker) describe(names []string) map[string]seam.Topic {
 		if t := b.topics[n]; t != nil {
 			out[n] = seam.Topic{Partitions: t.spec.Partitions, Config: maps.Clone(t.spec.Config)}
 		}
+	}
+	return out
+}
+
+func (b *broker) allTopics() map[string]int32 {
+	out := map[string]int32{}
+	for name, t := range b.topics {
+		out[name] = t.spec.Partitions
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/semelstream/semel/internal/seam"
@@ -124,7 +125,7 @@ func (b *broker) join(cfg seam.GroupConfig, facts seam.Facts) (id string) {
 
 func sameSubs(a, b []seam.Sub) bool {
 	return slices.EqualFunc(a, b, func(x, y seam.Sub) bool {
-		return x.Tasks == y.Tasks && x.Stateful == y.Stateful && slices.Equal(x.Topics, y.Topics)
+		return x.Tasks == y.Tasks && x.Stateful == y.Stateful && slices.Equal(x.Topics, y.Topics) && maps.Equal(x.Matched, y.Matched)
 	})
 }
 
@@ -140,11 +141,15 @@ type beat struct {
 	seq                 int
 	owns                []seam.Task
 	facts               *seam.Facts
+	subs                []seam.Sub // that it found since its last one; nil if they are as before
 	rejoin              bool
 }
 
 // heartbeat answers with the member's generation and the tasks that it should
 // own now: those of its plan that nobody else has.
+//
+// A real group's leader decides what tasks read. Here it is whoever has looked
+// last.
 func (b *broker) heartbeat(h beat) (generation int32, tasks []seam.Task, err error) {
 	g := b.group(h.group)
 	m, err := g.who(h.id, h.instance)
@@ -159,7 +164,10 @@ func (b *broker) heartbeat(h beat) (generation int32, tasks []seam.Task, err err
 	if h.facts != nil {
 		m.facts = *h.facts
 	}
-	if h.rejoin {
+	if h.subs != nil && !sameSubs(g.subs, h.subs) {
+		g.subs = h.subs
+		g.plan()
+	} else if h.rejoin {
 		g.plan()
 	}
 	m.owned = slices.Clone(h.owns)
@@ -174,6 +182,17 @@ func (b *broker) heartbeat(h beat) (generation int32, tasks []seam.Task, err err
 	}
 	g.watch(m)
 	return m.generation, tasks, nil
+}
+
+// matched are the partitions of topics that match which the tasks read.
+func (b *broker) matched(group string, tasks []seam.Task) map[seam.Task][]seam.TP {
+	g, out := b.group(group), map[seam.Task][]seam.TP{}
+	for _, t := range tasks {
+		if int(t.Sub) < len(g.subs) && len(g.subs[t.Sub].Patterns) > 0 {
+			out[t] = g.subs[t.Sub].MatchedAt(t.Partition)
+		}
+	}
+	return out
 }
 
 // free says that nobody but m holds t.

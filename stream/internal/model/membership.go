@@ -29,8 +29,10 @@ type membership struct {
 	generation int32
 	owned      []seam.Task
 	seq        int
-	news       bool // our facts may be new to the leader
+	matched    map[seam.Task][]seam.TP // what owned tasks read of topics that match
+	news       bool                    // our facts may be new to the leader
 	rejoin     bool
+	update     bool // our Subs are new to the leader
 
 	change *seam.Change // offered, or handed out and not done
 	handed bool
@@ -94,6 +96,9 @@ func (g *membership) claims() []seam.Task {
 func (g *membership) heartbeat(ctx context.Context) {
 	g.seq++
 	h := beat{group: g.cfg.Group, id: g.id, instance: g.cfg.Instance, seq: g.seq, owns: g.claims(), rejoin: g.rejoin}
+	if g.update {
+		h.subs = g.cfg.Subs
+	}
 	if g.news || g.rejoin {
 		f := g.facts()
 		h.facts = &f
@@ -101,11 +106,13 @@ func (g *membership) heartbeat(ctx context.Context) {
 	type answer struct {
 		generation int32
 		tasks      []seam.Task
+		matched    map[seam.Task][]seam.TP
 	}
 	var got answer
 	err := g.l.call(ctx, "Heartbeat", func() (err error) {
 		var a answer
 		if a.generation, a.tasks, err = g.l.w.broker.heartbeat(h); err == nil && h.seq == g.seq {
+			a.matched = g.l.w.broker.matched(h.group, a.tasks)
 			got = a
 		}
 		return err
@@ -124,16 +131,27 @@ func (g *membership) heartbeat(ctx context.Context) {
 		if h.rejoin {
 			g.rejoin = false
 		}
-		g.compare(got.tasks)
+		if h.subs != nil && sameSubs(h.subs, g.cfg.Subs) {
+			g.update = false
+		}
+		g.compare(got.tasks, got.matched)
 	}
 }
 
-// compare offers the difference between what we have and what we should have.
-func (g *membership) compare(want []seam.Task) {
+// compare offers the difference between what we have and what we should have. A
+// task that reads other topics than before is given up and taken anew.
+func (g *membership) compare(want []seam.Task, matched map[seam.Task][]seam.TP) {
 	if g.change != nil {
 		return
 	}
-	ch := &seam.Change{Assigned: without(want, g.owned), Revoked: without(g.owned, want)}
+	ch := &seam.Change{Assigned: without(want, g.owned), Revoked: without(g.owned, want), Matched: matched}
+	for _, t := range want {
+		if slices.Contains(g.owned, t) && !slices.Equal(matched[t], g.matched[t]) {
+			ch.Assigned, ch.Revoked = append(ch.Assigned, t), append(ch.Revoked, t)
+		}
+	}
+	slices.SortFunc(ch.Assigned, seam.Task.Compare)
+	slices.SortFunc(ch.Revoked, seam.Task.Compare)
 	if len(ch.Assigned)+len(ch.Revoked) > 0 {
 		g.offer(ch)
 	}
@@ -154,7 +172,7 @@ func (g *membership) offer(ch *seam.Change) {
 		if g.change != ch {
 			return // twice
 		}
-		g.owned = append(without(g.owned, ch.Revoked), ch.Assigned...)
+		g.owned, g.matched = append(without(g.owned, ch.Revoked), ch.Assigned...), ch.Matched
 		g.change, g.handed = nil, false
 		g.beat.Notify()
 	}
@@ -215,6 +233,12 @@ func (g *membership) Member() seam.Member {
 
 func (g *membership) Rejoin() {
 	g.rejoin = true
+	g.beat.Notify()
+}
+
+func (g *membership) Update(subs []seam.Sub) {
+	g.cfg.Subs = subs
+	g.update, g.rejoin = true, true
 	g.beat.Notify()
 }
 

@@ -42,12 +42,15 @@ type App struct {
 	log    *zap.Logger
 	signal seam.Signal // wakes the membership
 
-	tasks     []int32                // tasks of each sub-topology
-	counts    map[*graph.Topic]int32 // partitions of every fixed topic
-	group     seam.Group
+	// Of the start, and of the first preparer once the group is joined.
+	tasks  []int32                // tasks of each sub-topology; guarded by mu, for those of the group
+	counts map[*graph.Topic]int32 // partitions of every fixed topic; of a pattern the most that match
+
+	group     seam.Group // set once, under mu
 	workers   []*worker
 	preparers []*preparer
 	paused    atomic.Bool
+	looks     atomic.Bool // somebody wants topics to be looked for
 
 	mu      sync.Mutex            // guards what follows; never held across a call into a seam
 	topics  map[string]seam.Topic // every topic known, as found or made; no partitions: known to be missing
@@ -58,6 +61,9 @@ type App struct {
 	dropped map[string]int          // records left out, by reason
 	open    map[seam.Task]*state.DB // of the tasks that run
 	active  map[seam.Task]*task     // those
+	found   found                   // topics that match patterns; replaced as a whole
+	first   map[string]bool         // those of the start that are still there, and whether their source's Reset holds
+	reads   map[seam.Task][]seam.TP // of topics that match, by task
 }
 
 // A dropKey is an operator and why it left records out.
@@ -70,10 +76,15 @@ func (k dropKey) compare(o dropKey) int {
 // New prepares an App; nothing runs yet.
 func New(env Env, prog Program, cfg Config) *App {
 	cfg.defaults()
-	return &App{
+	a := &App{
 		env: env, cfg: cfg, prog: prog, graph: prog.Graph(), log: env.Log, signal: env.Signal(),
 		state: Starting, dropped: map[string]int{}, open: map[seam.Task]*state.DB{}, active: map[seam.Task]*task{},
+		reads: map[seam.Task][]seam.TP{},
 	}
+	if a.graph.HasPatterns() {
+		a.env.Broker = watchedBroker{env.Broker, a}
+	}
+	return a
 }
 
 // Run runs the app until ctx ends, then commits what is in hand and returns
@@ -183,15 +194,9 @@ func (a *App) drain(r *running) {
 
 // join enters the consumer group. There is none if ctx ended before.
 func (a *App) join(ctx context.Context) error {
-	subs := make([]seam.Sub, len(a.graph.Subs))
-	for i, s := range a.graph.Subs {
-		subs[i] = seam.Sub{Tasks: a.tasks[i], Stateful: len(s.Stores) > 0}
-		for _, t := range s.Sources {
-			subs[i].Topics = append(subs[i].Topics, t.FullName(a.cfg.App))
-		}
-	}
 	g, err := a.env.Broker.Group(ctx, seam.GroupConfig{
-		Group: a.cfg.App, Instance: a.cfg.Instance, Subs: subs, Session: a.cfg.Session, Facts: a.facts,
+		Group: a.cfg.App, Instance: a.cfg.Instance, Subs: a.subs(), Session: a.cfg.Session, Facts: a.facts,
+		Anchor: a.topologyTopic(), Look: a.lookSoon,
 	})
 	if err != nil {
 		if ctx.Err() != nil {
@@ -199,7 +204,9 @@ func (a *App) join(ctx context.Context) error {
 		}
 		return a.explainGroup(err)
 	}
+	a.mu.Lock()
 	a.group = g
+	a.mu.Unlock()
 	return nil
 }
 
@@ -251,7 +258,9 @@ func (a *App) preparer(t seam.Task) *preparer {
 // follows, then the worker. Stable ids let a restarted process end what it
 // left open, and let others end what a dead one did. No app id has an "@", so
 // that the ids of app "a" are never taken for those of app "a-b".
-func (a *App) txnPrefix() string { return a.cfg.App + "-@" }
+func (a *App) txnPrefix() string { return txnPrefix(a.cfg.App) }
+
+func txnPrefix(app string) string { return app + "-@" }
 
 func (a *App) txnID(worker int) string {
 	return fmt.Sprintf("%s%s-%d", a.txnPrefix(), a.cfg.Instance, worker)

@@ -17,7 +17,11 @@ func (a *App) checkGroup(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("asking for the group's offsets: %w", err)
 	}
+	a.noteFirst(read)
 	for _, t := range a.graph.Topics {
+		if slices.ContainsFunc(read, t.Matches) {
+			return nil
+		}
 		if t.Source && slices.Contains(read, t.FullName(a.cfg.App)) {
 			return nil
 		}

@@ -25,6 +25,7 @@ func (a *App) member(ctx context.Context) error {
 		}
 		a.revoke(ctx, ch)
 		ch.Done()
+		a.setReads(ch)
 		if err := a.assign(ctx, ch.Assigned); err != nil {
 			return err
 		}

@@ -15,12 +15,7 @@ import (
 // have none.
 func (p *preparer) fetchOffsets(ctx context.Context, jobs []*prepareJob) error {
 	a := p.app
-	var tps []seam.TP
-	for _, j := range jobs {
-		for _, in := range j.t.inputs {
-			tps = append(tps, in.tp)
-		}
-	}
+	tps := inputsOf(jobs)
 	committed, err := a.env.Broker.Committed(ctx, a.cfg.App, a.txnPrefix(), tps)
 	if err != nil {
 		return fmt.Errorf("fetching committed offsets: %w", err)
@@ -59,6 +54,15 @@ func (p *preparer) fetchOffsets(ctx context.Context, jobs []*prepareJob) error {
 	return nil
 }
 
+func inputsOf(jobs []*prepareJob) (tps []seam.TP) {
+	for _, j := range jobs {
+		for _, in := range j.t.inputs {
+			tps = append(tps, in.tp)
+		}
+	}
+	return tps
+}
+
 // firstOffsets are where inputs begin that have no offset.
 func (a *App) firstOffsets(ctx context.Context, unset []*input) (map[seam.TP]int64, error) {
 	out := map[seam.TP]int64{}
@@ -76,7 +80,7 @@ func (a *App) firstOffsets(ctx context.Context, unset []*input) (map[seam.TP]int
 	var first, last []seam.TP
 	since := map[int64][]seam.TP{}
 	for _, in := range unset {
-		switch r := in.topic.Reset; {
+		switch r := a.resetOf(in); {
 		case r.End:
 			last = append(last, in.tp)
 		case r.Ago > 0:

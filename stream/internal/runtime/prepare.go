@@ -53,6 +53,7 @@ type preparer struct {
 
 	jobs   []*prepareJob // begun and not ended
 	growAt time.Time     // when to look for new partitions
+	lookAt time.Time     // when to look for topics that match patterns
 }
 
 // prepare hands a task to a preparer.
@@ -128,7 +129,7 @@ func (p *preparer) run(ctx context.Context) {
 func (p *preparer) begin(ctx context.Context, jobs []*prepareJob) {
 	p.jobs = append(p.jobs, jobs...)
 	if err := p.fetchOffsets(ctx, jobs); err != nil {
-		p.endAll(jobs, err)
+		p.endAll(jobs, p.app.vanished(ctx, err, inputsOf(jobs)))
 		return
 	}
 	if err := p.startRestores(ctx, jobs); err != nil {
@@ -329,7 +330,7 @@ func (p *preparer) end(j *prepareJob, err error) {
 // checkForgotten refuses to begin at the first offset over state that was
 // made from later ones: the records would count twice.
 func (p *preparer) checkForgotten(j *prepareJob) error {
-	if j.found {
+	if j.found || j.allAppeared() {
 		return j.checkStores()
 	}
 	for _, s := range j.t.stores {
@@ -347,6 +348,12 @@ func (p *preparer) checkForgotten(j *prepareJob) error {
 		}
 	}
 	return nil
+}
+
+// allAppeared says that all inputs are topics that have only come to match: the
+// state is of topics that are gone, and no record can count twice.
+func (j *prepareJob) allAppeared() bool {
+	return len(j.t.inputs) > 0 && !slices.ContainsFunc(j.t.inputs, func(in *input) bool { return !j.w.app.appeared(in) })
 }
 
 // explainRestore says what a store that cannot be restored means.

@@ -28,6 +28,11 @@ func (a *App) start(ctx context.Context) error {
 	if err := a.findTopics(ctx); err != nil {
 		return err
 	}
+	matches, err := a.find(ctx)
+	if err != nil {
+		return err
+	}
+	a.found = matches
 	if err := a.countTasks(); err != nil {
 		return err
 	}
@@ -54,6 +59,24 @@ func (a *App) start(ctx context.Context) error {
 	return a.openGlobals()
 }
 
+// provide does what start does for topics, when other topics match.
+func (a *App) provide(ctx context.Context) error {
+	if err := a.describeTopics(ctx); err != nil {
+		return err
+	}
+	if err := a.countTasks(); err != nil {
+		return err
+	}
+	missing, err := a.missingTopics()
+	if err != nil {
+		return err
+	}
+	if err := a.makeTopics(ctx, missing); err != nil {
+		return err
+	}
+	return a.checkTopics()
+}
+
 // findTopics gives topics that were made a moment ago some time: a broker may
 // not have heard of them yet.
 func (a *App) findTopics(ctx context.Context) error {
@@ -72,7 +95,7 @@ func (a *App) findTopics(ctx context.Context) error {
 func (a *App) describeTopics(ctx context.Context) error {
 	var names []string
 	for _, t := range a.graph.Topics {
-		if !t.Dynamic {
+		if !t.Dynamic && t.Pattern == nil {
 			names = append(names, t.FullName(a.cfg.App))
 		}
 	}
@@ -81,7 +104,7 @@ func (a *App) describeTopics(ctx context.Context) error {
 			names = append(names, s.ChangelogName(a.cfg.App))
 		}
 	}
-	if a.hasState() {
+	if a.keepsTopology() {
 		names = append(names, a.topologyTopic())
 	}
 	slices.Sort(names)
@@ -90,10 +113,16 @@ func (a *App) describeTopics(ctx context.Context) error {
 		return fmt.Errorf("describing topics: %w", err)
 	}
 	a.mu.Lock()
-	a.topics = found
+	if a.topics == nil {
+		a.topics = map[string]seam.Topic{}
+	}
+	for _, name := range names {
+		delete(a.topics, name)
+	}
+	maps.Copy(a.topics, found) // what was learned at run time stays
 	a.mu.Unlock()
 	for _, t := range a.graph.Topics {
-		if t.Internal || t.Dynamic {
+		if t.Internal || t.Dynamic || t.Pattern != nil {
 			continue
 		}
 		if _, ok := found[t.Name]; !ok {
@@ -126,35 +155,46 @@ func (a *App) usedBy(t *graph.Topic) string {
 func (a *App) countTasks() error {
 	counts := map[*graph.Topic]int32{}
 	a.counts = counts
+	behind := a.behindPatterns()
 	for _, t := range a.graph.Topics {
 		name := t.FullName(a.cfg.App)
 		switch {
 		case t.Dynamic:
+		case t.Pattern != nil:
+			for _, n := range a.found[t] {
+				counts[t] = max(counts[t], n)
+			}
+		case behind[t]:
+			counts[t] = a.partitions(name) // as it was made
 		case !t.Internal:
-			counts[t] = a.topics[name].Partitions
+			counts[t] = a.partitions(name)
 		case t.Partitions > 0:
 			counts[t] = int32(t.Partitions)
 		}
 	}
 	for range len(a.graph.Subs) + 1 {
 		for _, s := range a.graph.Subs {
-			a.spread(s, counts)
+			a.spread(s, counts, behind)
 		}
 	}
+	var tasks []int32
 	for _, s := range a.graph.Subs {
 		n := int32(0)
 		for _, t := range s.Sources {
 			n = max(n, counts[t])
 		}
-		if n == 0 {
+		if n == 0 && !a.graph.HasPatterns() { // with patterns it may wait for a first topic
 			return fault("PARTITIONS", "the number of partitions of a repartition topic cannot be found",
 				"sub-topology "+strconv.Itoa(s.ID), nil, "give it with the option Partitions")
 		}
-		a.tasks = append(a.tasks, n)
+		tasks = append(tasks, n)
 		if err := a.checkCopartitioned(s, counts); err != nil {
 			return err
 		}
 	}
+	a.mu.Lock()
+	a.tasks = tasks
+	a.mu.Unlock()
 	for _, t := range slices.SortedFunc(maps.Keys(counts), func(x, y *graph.Topic) int { return cmp.Compare(x.Name, y.Name) }) {
 		if t.Internal {
 			if err := a.note(t.FullName(a.cfg.App), counts[t]); err != nil {
@@ -165,15 +205,34 @@ func (a *App) countTasks() error {
 	return nil
 }
 
-// spread works out counts that follow from others in one sub-topology.
-func (a *App) spread(s *graph.Sub, counts map[*graph.Topic]int32) {
+// behindPatterns are the repartition topics whose count follows from what matches
+// when they are made. They keep it: records find their partitions by it, and the
+// topics that match come and go.
+func (a *App) behindPatterns() map[*graph.Topic]bool {
+	out := map[*graph.Topic]bool{}
+	for _, s := range a.graph.Subs {
+		if !slices.ContainsFunc(s.Sources, func(t *graph.Topic) bool { return t.Pattern != nil }) {
+			continue
+		}
+		for _, t := range s.Sinks {
+			if t.Internal && t.Partitions == 0 && !t.Follows && !a.inCopartition(t) {
+				out[t] = true
+			}
+		}
+	}
+	return out
+}
+
+// spread works out counts that follow from others in one sub-topology. Those of
+// fixed topics stay as they are, if they are known.
+func (a *App) spread(s *graph.Sub, counts map[*graph.Topic]int32, fixed map[*graph.Topic]bool) {
 	for _, group := range s.Copart {
 		n := int32(0)
 		for _, t := range group {
 			n = max(n, counts[t])
 		}
 		for _, t := range group {
-			if counts[t] == 0 || t.Follows {
+			if t.Pattern == nil && (counts[t] == 0 || t.Follows) {
 				counts[t] = n
 			}
 		}
@@ -183,7 +242,7 @@ func (a *App) spread(s *graph.Sub, counts map[*graph.Topic]int32) {
 		n = max(n, counts[t])
 	}
 	for _, t := range s.Sinks {
-		if t.Internal && t.Partitions == 0 && !t.Follows && !a.inCopartition(t) {
+		if t.Internal && t.Partitions == 0 && !t.Follows && !a.inCopartition(t) && (!fixed[t] || counts[t] == 0) {
 			counts[t] = max(counts[t], n)
 		}
 	}
@@ -208,21 +267,43 @@ func (a *App) inCopartition(t *graph.Topic) bool {
 
 func (a *App) checkCopartitioned(s *graph.Sub, counts map[*graph.Topic]int32) error {
 	for _, group := range s.Copart {
-		for _, t := range group[1:] {
-			if counts[t] != counts[group[0]] {
-				return fault("COPARTITION", "topics that are joined have different numbers of partitions",
-					fmt.Sprintf("%s has %d, %s has %d; %s", group[0].FullName(a.cfg.App), counts[group[0]], t.FullName(a.cfg.App), counts[t], strings.TrimPrefix(a.usedBy(t), ", ")),
-					ErrIncompatible, "put Repartition in front of the join for one of them, or make the topics alike")
+		var all []counted
+		for _, t := range group {
+			all = append(all, a.counted(t, counts)...)
+		}
+		for _, c := range all[min(1, len(all)):] {
+			if first := all[0]; c.n != first.n {
+				return fault("COPARTITION", "topics that are joined or share a store have different numbers of partitions",
+					fmt.Sprintf("%s has %d, %s has %d; %s", first.name, first.n, c.name, c.n, strings.TrimPrefix(a.usedBy(c.topic), ", ")),
+					ErrIncompatible, "put Repartition in front of the join or store for one of them, or make the topics alike")
 			}
 		}
 	}
 	return nil
 }
 
+// A counted is a topic with its partitions.
+type counted struct {
+	topic *graph.Topic
+	name  string
+	n     int32
+}
+
+// counted are the topics that t stands for: one, or all that match.
+func (a *App) counted(t *graph.Topic, counts map[*graph.Topic]int32) (out []counted) {
+	if t.Pattern == nil {
+		return []counted{{t, t.FullName(a.cfg.App), counts[t]}}
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.found[t])) {
+		out = append(out, counted{t, name, a.found[t][name]})
+	}
+	return out
+}
+
 // note keeps the partition count of an internal topic, which must be what an
 // existing one has.
 func (a *App) note(name string, n int32) error {
-	if t, ok := a.topics[name]; ok && t.Partitions != n {
+	if t, ok := a.topic(name); ok && t.Partitions != n && n > 0 {
 		return fault("PARTITIONS", "an internal topic has another number of partitions than the topology needs",
 			fmt.Sprintf("topic %s has %d, needed are %d", name, t.Partitions, n), ErrIncompatible,
 			"input topics have grown, or the app id was used by another topology: go back to the old partition count, or begin anew under another AppID")
@@ -234,10 +315,13 @@ func (a *App) note(name string, n int32) error {
 func (a *App) missingTopics() ([]seam.TopicSpec, error) {
 	var specs []seam.TopicSpec
 	add := func(spec seam.TopicSpec) error {
+		if spec.Partitions == 0 {
+			return nil // nothing matches yet: it is made when something does
+		}
 		if err := a.note(spec.Name, spec.Partitions); err != nil {
 			return err
 		}
-		if _, ok := a.topics[spec.Name]; !ok {
+		if a.unknown(spec.Name) {
 			specs = append(specs, spec)
 		}
 		return nil
@@ -257,7 +341,7 @@ func (a *App) missingTopics() ([]seam.TopicSpec, error) {
 			}
 		}
 	}
-	if a.hasState() {
+	if a.keepsTopology() {
 		if err := add(a.topologySpec()); err != nil {
 			return nil, err
 		}
@@ -320,7 +404,10 @@ func (a *App) checkTopics() error {
 			continue
 		}
 		name := s.ChangelogName(a.cfg.App)
-		t, ok := a.topics[name]
+		t, ok := a.topic(name)
+		if a.tasks[s.Sub] == 0 {
+			continue // nothing matches yet
+		}
 		if !ok {
 			return fault("NO-TOPIC", "a changelog does not exist", "topic "+name, ErrNoTopic, "see whether it was deleted while the app started")
 		}
@@ -335,7 +422,7 @@ func (a *App) checkTopics() error {
 	}
 	for _, g := range a.graph.Globals {
 		name := g.Topic.FullName(a.cfg.App)
-		t := a.topics[name]
+		t, _ := a.topic(name)
 		spec := seam.TopicSpec{Name: name, Partitions: t.Partitions, Config: map[string]string{"cleanup.policy": "compact"}}
 		if err := changelog.Validate(spec, t); err != nil {
 			return expires(spec, g.Store, err)
@@ -355,7 +442,7 @@ func expires(spec seam.TopicSpec, store string, err error) error {
 func (a *App) checkGrowth(ctx context.Context) error {
 	var names []string
 	for _, t := range a.graph.Topics {
-		if t.Source && !t.Internal {
+		if t.Source && !t.Internal && t.Pattern == nil {
 			names = append(names, t.Name)
 		}
 	}
@@ -368,33 +455,48 @@ func (a *App) checkGrowth(ctx context.Context) error {
 	}
 	for _, name := range names {
 		t, ok := found[name]
-		if was := a.topics[name].Partitions; ok && t.Partitions != was {
-			return fault("PARTITIONS", "an input topic has another number of partitions than when the app started",
-				fmt.Sprintf("topic %s had %d, has %d", name, was, t.Partitions), ErrIncompatible,
-				"restart the app; if state depends on the topic, begin anew under another AppID, since keys are in other partitions now")
+		if was := a.partitions(name); ok && t.Partitions != was {
+			return grown(name, was, t.Partitions)
 		}
 	}
 	return nil
 }
 
+func grown(topic string, was, is int32) error {
+	return fault("PARTITIONS", "an input topic has another number of partitions than when the app started",
+		fmt.Sprintf("topic %s had %d, has %d", topic, was, is), ErrIncompatible,
+		"restart the app; if state depends on the topic, begin anew under another AppID, since keys are in other partitions now")
+}
+
 // partitions is the partition count of a topic that tasks write to; 0 if there
 // is none of that name.
 func (a *App) partitions(name string) int32 {
+	t, _ := a.topic(name)
+	return t.Partitions
+}
+
+func (a *App) topic(name string) (seam.Topic, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.topics[name].Partitions
+	t, ok := a.topics[name]
+	return t, ok
 }
 
 // unknown says that nobody has asked for the topic yet.
 func (a *App) unknown(name string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	_, known := a.topics[name]
+	_, known := a.topic(name)
 	return !known
 }
 
-// learn asks for a topic that is named at run time.
+// learn asks for a topic that is named at run time. It ends the app if a pattern
+// matches the topic: to read what it writes itself would never end.
 func (a *App) learn(ctx context.Context, name string) error {
+	if a.isMatched(name) {
+		err := fault("PATTERN", "a record is to be written to a topic that a pattern of this app matches", "topic "+name, ErrIncompatible,
+			"change the pattern so that it leaves the topic out, or give the topic another name")
+		a.fail(err)
+		return err
+	}
 	found, err := a.env.Broker.Topics(ctx, name)
 	if err != nil {
 		return fmt.Errorf("describing topic %s: %w", name, err)

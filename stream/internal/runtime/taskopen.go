@@ -99,6 +99,12 @@ func (w *worker) newTask(ctx context.Context, id seam.Task) (*task, error) {
 	}, w.sinks, w.arena)
 	t.decide = func(err error) error { return t.failed(nil, err) }
 	for i, topic := range sub.Sources {
+		if topic.Pattern != nil {
+			for _, tp := range a.readsOf(id, topic) {
+				t.inputs = append(t.inputs, &input{index: i, tp: tp, topic: topic, time: -1})
+			}
+			continue
+		}
 		name := topic.FullName(a.cfg.App)
 		if id.Partition < a.partitions(name) {
 			t.inputs = append(t.inputs, &input{index: i, tp: seam.TP{Topic: name, Partition: id.Partition}, topic: topic, time: -1})

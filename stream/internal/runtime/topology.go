@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/zap"
@@ -31,8 +30,13 @@ const topologyKey = "topology"
 // topologyTopic has a name that no changelog or repartition topic has.
 func (a *App) topologyTopic() string { return a.cfg.App + "-semel-topology" }
 
-// hasState says that there is something that the next version can fail to fit.
-func (a *App) hasState() bool {
+// keepsTopology says that there is something that the next version can fail to
+// fit. With patterns the group's client also needs a topic that is there whatever
+// matches.
+func (a *App) keepsTopology() bool {
+	if a.graph.HasPatterns() {
+		return true
+	}
 	for _, t := range a.graph.Topics {
 		if t.Internal {
 			return true
@@ -50,7 +54,7 @@ func (a *App) topologySpec() seam.TopicSpec {
 // succeed refuses state that does not fit. What it returns is to be saved; nil
 // if it is there already.
 func (a *App) succeed(ctx context.Context) ([]byte, error) {
-	if !a.hasState() {
+	if !a.keepsTopology() {
 		return nil, nil
 	}
 	saved, err := a.savedTopology(ctx)
@@ -63,11 +67,14 @@ func (a *App) succeed(ctx context.Context) ([]byte, error) {
 	}
 	misfits := s.Misfits
 	for _, u := range s.Unread {
-		left, err := a.unprocessed(ctx, u.Topic)
-		if err != nil {
+		var left map[seam.TP]int64
+		if err := a.untilDone(ctx, "reading what is left in "+u.Topic, func() (err error) {
+			left, err = Unprocessed(ctx, a.env.Broker, a.cfg.App, u.Topic)
+			return err
+		}); err != nil {
 			return nil, err
 		}
-		if left {
+		if len(left) > 0 {
 			misfits = append(misfits, u.Misfit)
 		}
 	}
@@ -99,80 +106,12 @@ func (a *App) savedTopology(ctx context.Context) (saved []byte, err error) {
 		if err != nil {
 			return err
 		}
-		return a.readStable(ctx, starts, func(r *kgo.Record) { saved = slices.Clone(r.Value) })
+		return readStable(ctx, a.env.Broker, starts, func(_ seam.TP, r *kgo.Record) bool {
+			saved = slices.Clone(r.Value)
+			return false
+		})
 	})
 	return saved, err
-}
-
-// unprocessed says whether a repartition topic that is read no more has records
-// behind the committed offsets.
-func (a *App) unprocessed(ctx context.Context, topic string) (left bool, err error) {
-	found, err := a.env.Broker.Topics(ctx, topic)
-	if err != nil {
-		return false, fmt.Errorf("describing topic %s: %w", topic, err)
-	}
-	var tps []seam.TP
-	for p := range found[topic].Partitions {
-		tps = append(tps, seam.TP{Topic: topic, Partition: p})
-	}
-	if len(tps) == 0 {
-		return false, nil
-	}
-	err = a.untilDone(ctx, "reading what is left in "+topic, func() error {
-		from, err := a.env.Broker.Starts(ctx, tps)
-		if err != nil {
-			return err
-		}
-		done, err := a.env.Broker.Committed(ctx, a.cfg.App, a.txnPrefix(), tps)
-		if err != nil {
-			return err
-		}
-		for _, tp := range tps {
-			from[tp] = max(from[tp], done[tp].At)
-		}
-		return a.readStable(ctx, from, func(*kgo.Record) { left = true })
-	})
-	return left, err
-}
-
-// readStable reads partitions to their last stable offsets. It ends by
-// position, since what is last may be a marker.
-func (a *App) readStable(ctx context.Context, from map[seam.TP]int64, f func(*kgo.Record)) error {
-	tps := seam.SortedTPs(from)
-	stable, err := a.env.Broker.Stable(ctx, tps)
-	if err != nil {
-		return err
-	}
-	tps = slices.DeleteFunc(tps, func(tp seam.TP) bool { return from[tp] >= stable[tp] })
-	if len(tps) == 0 {
-		return nil
-	}
-	c, err := a.env.Broker.Consumer(ctx)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	at := map[seam.TP]int64{}
-	for _, tp := range tps {
-		at[tp] = from[tp]
-		c.Assign(tp, from[tp])
-	}
-	for len(at) > 0 {
-		batches, err := c.Poll(ctx, a.cfg.PollRecords, time.Second)
-		if err != nil {
-			return err
-		}
-		for i := range batches {
-			b := &batches[i]
-			for _, r := range b.Records {
-				f(r)
-			}
-			if b.Next >= stable[b.TP] {
-				delete(at, b.TP)
-			}
-		}
-	}
-	return nil
 }
 
 // saveTopology writes what succeed has returned.
