@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"strings"
 	"time"
@@ -37,13 +38,29 @@ func latencyRuns() []*latencyRun {
 	}
 }
 
-// warmUpRun is what goes before the runs that count, with the most work for the
-// broker: one that has just started takes half as long again for everything
-// until its code is compiled.
-func warmUpRun() *latencyRun {
-	return &latencyRun{topology: "latest", variant: "warming up", linger: 5 * time.Millisecond, set: func(s *spec) {
-		s.Kind, s.Commit = kindApp, stream.Continuous
-	}}
+// warmUps is how many runs go before those that count, at most.
+const warmUps = 6
+
+// warmUpBroker has runs with the most work for the broker until their median
+// falls no further: a broker that has just started takes twice as long for
+// everything until its code is compiled, which lasts minutes beside an
+// application on two cores.
+func (b *bench) warmUpBroker(ctx context.Context) error {
+	last := math.Inf(1)
+	for range warmUps {
+		l := &latencyRun{topology: "latest", variant: "warming up", linger: 5 * time.Millisecond, set: func(s *spec) {
+			s.Kind, s.Commit = kindApp, stream.Continuous
+		}}
+		if err := b.measureLatency(ctx, l); err != nil {
+			return fmt.Errorf("warming up: %w", err)
+		}
+		b.say("latency: warming up, p50 %.2f ms", l.q.P50)
+		if l.q.P50 > 0.95*last {
+			return nil
+		}
+		last = l.q.P50
+	}
+	return nil
 }
 
 // latency measures from the time a record was to be sent until a
@@ -55,9 +72,8 @@ func (b *bench) latency(ctx context.Context) error {
 			continue
 		}
 		if len(runs) == 0 && b.warm {
-			b.say("latency: warming up")
-			if err := b.measureLatency(ctx, warmUpRun()); err != nil {
-				return fmt.Errorf("warming up: %w", err)
+			if err := b.warmUpBroker(ctx); err != nil {
+				return err
 			}
 		}
 		if err := b.measureLatency(ctx, l); err != nil {
@@ -137,7 +153,8 @@ func latencyReport(runs []*latencyRun, b *bench) string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "%d records/s of %d bytes, %d s after %v, keys in turn. Milliseconds from the time a record was to be sent\n"+
 		"until a read_committed consumer in another process than the application had it. \"latest\" has state: a store and\n"+
-		"its changelog. Every record came out once. Transactions and CPU are of the whole run.\n\n", b.rate, max(b.valueSize, stampSize), b.seconds, b.warmUp)
+		"its changelog. Every record came out once. Transactions and CPU are of the whole run. The broker was warmed up until\n"+
+		"the median of \"latest\" fell no further.\n\n", b.rate, max(b.valueSize, stampSize), b.seconds, b.warmUp)
 	tab := &table{left: 2}
 	tab.add("topology", "variant", "records", "p50", "p90", "p99", "p99.9", "max", "transactions/s", "commit p50", "p99", "CPU %")
 	for _, l := range runs {

@@ -65,7 +65,7 @@ func (s *settings) define(f *flag.FlagSet) {
 	f.IntVar(&s.workers, "workers", 1, "workers of the application; with more than one, steps of commits are not taken")
 	f.DurationVar(&s.commit, "commit", 100*time.Millisecond, "commit interval")
 	f.StringVar(&s.only, "only", "", "throughput, latency: workloads to run, with commas between")
-	f.BoolVar(&s.warm, "warm", true, "throughput, latency: one run before the first of each workload that does not count")
+	f.BoolVar(&s.warm, "warm", true, "throughput: one run before the first of each workload that does not count; latency: runs until the median falls no further")
 	f.DurationVar(&s.patience, "patience", 5*time.Minute, "how long one run may take")
 	f.IntVar(&s.rate, "rate", 1000, "latency: records per second")
 	f.IntVar(&s.seconds, "seconds", 20, "latency: how long records are measured")
