@@ -31,10 +31,10 @@ func latencyRuns() []*latencyRun {
 	}
 	return []*latencyRun{
 		{topology: "pass-through", variant: kindFloor, set: func(s *spec) { s.Kind = kindFloor }},
-		app("pass-through", "exactly-once, continuous", stream.Continuous),
-		app("pass-through", "exactly-once, 100ms", 100*time.Millisecond),
-		app("latest", "exactly-once, continuous", stream.Continuous),
-		app("latest", "exactly-once, 100ms", 100*time.Millisecond),
+		app("pass-through", "continuous", stream.Continuous),
+		app("pass-through", "every 100ms", 100*time.Millisecond),
+		app("latest", "continuous", stream.Continuous),
+		app("latest", "every 100ms", 100*time.Millisecond),
 	}
 }
 
@@ -100,7 +100,7 @@ func (b *bench) measureLatency(ctx context.Context, l *latencyRun) error {
 	}
 	s := spec{
 		Topology: l.topology, Brokers: b.c.brokers, App: app, In: in, Out: out, Dir: filepath.Join(b.dir, app),
-		Workers: b.workers, Linger: l.linger,
+		Workers: b.workers, Linger: l.linger, CPUProfile: profile(b.cpuProfile, l.topology, l.variant),
 	}
 	l.set(&s)
 	p, err := start(s)

@@ -76,7 +76,7 @@ func (s *settings) define(f *flag.FlagSet) {
 	f.DurationVar(&s.settle, "settle", 35*time.Second, "recovery: time before the first kill, after which the state is on disk")
 	f.DurationVar(&s.gap, "gap", 10*time.Second, "recovery: about the time between a recovery and the next kill")
 	f.StringVar(&s.out, "out", "", "directory for results, such as bench/results; none is standard output alone")
-	f.StringVar(&s.cpuProfile, "cpuprofile", "", "throughput: prefix of files for the CPU profile of each variant")
+	f.StringVar(&s.cpuProfile, "cpuprofile", "", "throughput, latency, operators: prefix of files for the CPU profile of each variant")
 	f.StringVar(&s.memProfile, "memprofile", "", "throughput: prefix of files for the allocations of each variant")
 }
 
