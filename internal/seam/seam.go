@@ -194,8 +194,9 @@ type Transaction interface {
 	// transaction cannot be ended: its offsets go by CommitOffsets, and the next
 	// one of the same producer goes on in it.
 	Add(ctx context.Context, tps []TP) error
-	// Produce takes records with explicit partitions. It never blocks and
-	// returns no error; errors come out of Prepare. The records and their
+	// Produce takes records with explicit partitions. It waits only while too
+	// many are on their way, and returns no error; errors come out of Prepare.
+	// The records and their
 	// bytes belong to the Txn until End has returned. Their Offset is set once
 	// Prepare has returned nil.
 	Produce(recs []*kgo.Record)

@@ -130,7 +130,6 @@ func (b *broker) plain(id string) (*plain, error) {
 		// As txn.NewProducer has them, so that only the transaction differs.
 		kgo.ProducerLinger(5*time.Millisecond),
 		kgo.ProducerBatchCompression(kgo.NoCompression()),
-		// A commit produces in one burst; blocking would stop the worker.
 		kgo.MaxBufferedRecords(1<<20),
 	)...)
 	if err != nil {
@@ -163,7 +162,7 @@ func (t *plain) Add(context.Context, []seam.TP) error { return t.produceError() 
 
 func (t *plain) Produce(recs []*kgo.Record) {
 	for _, r := range recs {
-		t.cl.TryProduce(context.Background(), r, t.done)
+		t.cl.Produce(context.Background(), r, t.done)
 	}
 }
 
