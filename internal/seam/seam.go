@@ -196,9 +196,8 @@ type Transaction interface {
 	Add(ctx context.Context, tps []TP) error
 	// Produce takes records with explicit partitions. It waits only while too
 	// many are on their way, and returns no error; errors come out of Prepare.
-	// The records and their
-	// bytes belong to the Txn until End has returned. Their Offset is set once
-	// Prepare has returned nil.
+	// The records and their bytes belong to the Txn until End has returned. Their
+	// Offset is set once Prepare has returned nil.
 	Produce(recs []*kgo.Record)
 	// Prepare waits until everything produced is written and puts the input
 	// offsets into the transaction, as m.
