@@ -121,6 +121,41 @@ func (p *Producer) Produce(recs []*kgo.Record) {
 	}
 }
 
+// ProduceFirst is [Producer.Produce] of few records that waits until they are
+// written. The leader of a partition asks the transaction's coordinator about its
+// first record, and does so again for each request that comes meanwhile; of more
+// than two such questions the broker refuses one, and all that was sent after it is
+// sent again. So where much goes to a partition that is new to the transaction, one
+// record goes ahead.
+func (p *Producer) ProduceFirst(ctx context.Context, recs []*kgo.Record) error {
+	if err := p.usable(); err != nil || len(recs) == 0 {
+		return err
+	}
+	assert.That(p.open, "produce to transaction %s before Add", p.id)
+	var left atomic.Int64
+	left.Store(int64(len(recs)))
+	written := make(chan struct{})
+	p.prepared = false
+	p.produced += int64(len(recs))
+	for _, r := range recs {
+		p.cl.Produce(context.Background(), r, func(r *kgo.Record, err error) {
+			p.done(r, err)
+			if left.Add(-1) == 0 {
+				close(written)
+			}
+		})
+	}
+	select {
+	case <-written:
+	case <-ctx.Done():
+		return p.fail(fmt.Errorf("txn: waiting for the first records of %s: %w", p.id, ctx.Err()))
+	}
+	if lost := p.lost.Load(); lost != nil {
+		return p.fail(fmt.Errorf("txn: producing in %s: %w", p.id, withFix(lost, lost.Record.Topic)))
+	}
+	return nil
+}
+
 // produce is Produce for one record with a promise of the caller's, or nil.
 func (p *Producer) produce(r *kgo.Record, acked func(*kgo.Record, error)) {
 	p.prepared = false

@@ -192,6 +192,22 @@ func TestProduceErrorNamesItsRecordAndWins(t *testing.T) {
 	})
 }
 
+func TestFirstRecordsThatAreRefusedEndTheProducer(t *testing.T) {
+	both(t, func(t *testing.T, w *world) {
+		o := newOne(w)
+		w.must(o.p.Add(w.ctx, []TP{{Topic: o.out}}))
+		big := rec(o.out, 0, "k", strings.Repeat("x", 2<<20))
+		err := o.p.ProduceFirst(w.ctx, []*kgo.Record{rec(o.out, 0, "k", "v"), big})
+		var pe *ProduceError
+		if !errors.As(err, &pe) || pe.Record != big {
+			t.Fatalf("%v", err)
+		}
+		if err := o.p.Prepare(w.ctx, o.member(), Offsets{{Topic: o.in}: {At: 7}}); !errors.Is(err, ErrSpent) {
+			t.Errorf("Prepare after it: %v", err)
+		}
+	})
+}
+
 func TestCommitOffsetsIsFenced(t *testing.T) {
 	both(t, func(t *testing.T, w *world) {
 		o := newOne(w)

@@ -199,6 +199,11 @@ type Transaction interface {
 	// The records and their bytes belong to the Txn until End has returned. Their
 	// Offset is set once Prepare has returned nil.
 	Produce(recs []*kgo.Record)
+	// ProduceFirst is Produce of few records that waits until they are written,
+	// where that makes a difference. A partition takes part in the transaction
+	// with its first record, and to send much to it before that is acknowledged
+	// costs more than the wait.
+	ProduceFirst(ctx context.Context, recs []*kgo.Record) error
 	// Prepare waits until everything produced is written and puts the input
 	// offsets into the transaction, as m.
 	Prepare(ctx context.Context, m Member, offs Offsets) error

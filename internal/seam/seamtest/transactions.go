@@ -144,6 +144,23 @@ var transactions = suite{
 		c.committedAt(m.group, in, 8)
 		c.equal(c.read(out, 0), []string{"0", "1", "2", "3"})
 	}},
+	{"first records are written when ProduceFirst returns, and the others follow them", func(c *kase) {
+		out := c.topic(2)
+		a, b := seam.TP{Topic: out}, seam.TP{Topic: out, Partition: 1}
+		x := c.txn(c.name("txn"))
+		c.ok(x.Add(c.ctx, []seam.TP{a, b}))
+		c.ok(x.ProduceFirst(c.ctx, append(records(a, "1"), records(b, "2")...)))
+		for _, tp := range []seam.TP{a, b} {
+			if end := c.ending(tp); end != 1 {
+				c.Fatalf("%v ends at %d", tp, end)
+			}
+		}
+		x.Produce(append(records(a, "3"), records(b, "4")...))
+		c.ok(x.Prepare(c.ctx, seam.Member{}, nil))
+		c.ok(x.End(c.ctx, true))
+		c.equal(c.read(a, 0), []string{"1", "3"})
+		c.equal(c.read(b, 0), []string{"2", "4"})
+	}},
 	{"partitions of a transaction without records stay for the next one of its producer", func(c *kase) {
 		m, in, out, never := c.join(), c.tp(), c.tp(), c.tp()
 		x := c.txn(m.txnID())

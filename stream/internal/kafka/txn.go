@@ -74,6 +74,10 @@ func (t *eos) Add(ctx context.Context, tps []seam.TP) error { return t.p[t.cur].
 
 func (t *eos) Produce(recs []*kgo.Record) { t.p[t.cur].Produce(recs) }
 
+func (t *eos) ProduceFirst(ctx context.Context, recs []*kgo.Record) error {
+	return t.p[t.cur].ProduceFirst(ctx, recs)
+}
+
 func (t *eos) Prepare(ctx context.Context, m seam.Member, offs seam.Offsets) error {
 	return t.p[t.cur].Prepare(ctx, m, offs)
 }
@@ -164,6 +168,12 @@ func (t *plain) Produce(recs []*kgo.Record) {
 	for _, r := range recs {
 		t.cl.Produce(context.Background(), r, t.done)
 	}
+}
+
+// ProduceFirst has nothing to wait for.
+func (t *plain) ProduceFirst(_ context.Context, recs []*kgo.Record) error {
+	t.Produce(recs)
+	return t.produceError()
 }
 
 func (t *plain) Prepare(ctx context.Context, m seam.Member, offs seam.Offsets) error {

@@ -156,6 +156,25 @@ func (x *transaction) Produce(recs []*kgo.Record) {
 	x.some()
 }
 
+func (t *transactions) ProduceFirst(ctx context.Context, recs []*kgo.Record) error {
+	return t.open.ProduceFirst(ctx, recs)
+}
+
+func (x *transaction) ProduceFirst(ctx context.Context, recs []*kgo.Record) error {
+	x.Produce(recs)
+	leave, err := x.usable()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	for _, flush := range x.flushes() {
+		if err := flush(ctx); err != nil {
+			return x.of.fail(err)
+		}
+	}
+	return nil
+}
+
 func (t *transactions) Prepare(ctx context.Context, m seam.Member, offs seam.Offsets) error {
 	return t.open.Prepare(ctx, m, offs)
 }

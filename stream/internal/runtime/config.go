@@ -35,6 +35,7 @@ type Config struct {
 	PollRecords   int           // most records taken by one poll: all that a fetch brought, since the next fetch goes out when they are taken
 	QueueRecords  int           // records of one input in memory beyond which it is paused
 	Queue         int           // records of the open transaction that may wait for those of the last one, or for their partitions to be added
+	Settle        int           // records in one go from which on the first ones of partitions go ahead of the others
 	Busy          int           // records that a transaction writes to a partition from which on the next one has it from its start
 	Step          int           // most records a task processes before others get their turn
 
@@ -66,7 +67,8 @@ func (c *Config) defaults() {
 	setInt(&c.Workers, 1)
 	setInt(&c.PollRecords, 500_000)
 	setInt(&c.QueueRecords, 200_000)
-	setInt(&c.Queue, 1<<16)
+	setInt(&c.Queue, 1<<17)
+	setInt(&c.Settle, 1024)
 	setInt(&c.Busy, 64)
 	setInt(&c.Step, 2048)
 	setBytes := func(p *int64, n int64) {

@@ -29,6 +29,9 @@ func (s *Sink) use(all *sinks, partition int32) {
 	if !p.joined {
 		all.join(s, partition)
 	}
+	if p.staged == 0 {
+		all.fresh = true
+	}
 	p.staged++
 }
 
@@ -60,6 +63,7 @@ type sinks struct {
 	max        func(string) int // largest record; nil is no limit
 	byName     map[string]*Sink
 	add        []seam.TP // to be added before the next Produce
+	fresh      bool      // the first record of a partition was staged since the last Produce
 	used       []use     // partitions that are in the transaction or in add
 	busy       []use     // those that the last transaction wrote much to
 	busyAt     int       // how many records are much
@@ -106,7 +110,7 @@ func (s *sinks) ended() {
 		}
 		*p = sinkPart{}
 	}
-	s.used, s.add = s.used[:0], s.add[:0]
+	s.used, s.add, s.fresh = s.used[:0], s.add[:0], false
 }
 
 // calm forgets which partitions are busy: the tasks that wrote to them may be

@@ -34,6 +34,7 @@ type transit struct {
 	// Guarded by worker.mu.
 	adds     []seam.TP
 	queue    []*kgo.Record
+	fresh    bool // the first record of a partition is in queue
 	crowded  bool // the loop waits until the queue is empty
 	closed   bool // nothing more is handed over
 	written  bool // all its records are, so that others may follow them
@@ -107,9 +108,13 @@ func (w *worker) push(ctx context.Context, records []*kgo.Record) (crowded bool)
 	w.mu.Lock()
 	x.adds = append(x.adds, w.sinks.add...)
 	x.queue = append(x.queue, records...)
+	x.fresh = x.fresh || w.sinks.fresh && len(records) > 0
 	crowded = len(x.queue) >= w.app.cfg.Queue
 	w.mu.Unlock()
 	w.sinks.add = w.sinks.add[:0]
+	if len(records) > 0 {
+		w.sinks.fresh = false
+	}
 	w.send(ctx, x)
 	return crowded
 }
@@ -163,8 +168,8 @@ func (w *worker) carrySteps(ctx context.Context, x *transit) error {
 				return err
 			}
 		}
-		if len(l.records) > 0 {
-			x.txn.Produce(l.records)
+		if err := x.produce(ctx, w.app.cfg.Settle); err != nil {
+			return err
 		}
 		switch {
 		case l.last:
@@ -178,11 +183,56 @@ func (w *worker) carrySteps(ctx context.Context, x *transit) error {
 	}
 }
 
+// produce gives the load to the producer. If it is much, and has the first records
+// of partitions, those go ahead.
+func (x *transit) produce(ctx context.Context, much int) error {
+	l := &x.load
+	if l.fresh && len(l.records) >= much {
+		l.pickFirsts()
+		if err := x.txn.ProduceFirst(ctx, l.firsts); err != nil {
+			return err
+		}
+	}
+	if len(l.records) > 0 {
+		x.txn.Produce(l.records)
+	}
+	return nil
+}
+
 // A load is what a transaction's goroutine carries at a time.
 type load struct {
 	adds    []seam.TP
 	records []*kgo.Record
+	fresh   bool // records has the first one of a partition
 	last    bool // nothing follows
+
+	firsts []*kgo.Record
+	seen   map[seam.TP]bool // of the transaction
+}
+
+// pickFirsts moves the first record of each partition out of records. Those of a
+// partition keep their order.
+func (l *load) pickFirsts() {
+	l.firsts = l.firsts[:0]
+	if l.seen == nil {
+		l.seen = map[seam.TP]bool{}
+	}
+	rest := l.records[:0]
+	var tp seam.TP
+	for _, r := range l.records {
+		if r.Topic == tp.Topic && r.Partition == tp.Partition { // as the one before
+			rest = append(rest, r)
+			continue
+		}
+		if tp = (seam.TP{Topic: r.Topic, Partition: r.Partition}); l.seen[tp] {
+			rest = append(rest, r)
+			continue
+		}
+		l.seen[tp] = true
+		l.firsts = append(l.firsts, r)
+	}
+	clear(l.records[len(rest):])
+	l.records = rest
 }
 
 // unload takes what was handed over, as far as it may go, and gives the memory
@@ -191,11 +241,12 @@ func (w *worker) unload(x *transit) {
 	l := &x.load
 	clear(l.records)
 	l.records = l.records[:0]
-	l.adds = l.adds[:0]
+	l.adds, l.fresh = l.adds[:0], false
 	w.mu.Lock()
 	if w.mayProduce(x) {
 		l.adds, x.adds = x.adds, l.adds
 		l.records, x.queue = x.queue, l.records
+		l.fresh, x.fresh = x.fresh, false
 		l.last = x.closed
 	}
 	if x.closed && !x.output {
@@ -259,8 +310,12 @@ func (w *worker) newTransit(txn seam.Transaction, before *transit) *transit {
 	x := &transit{txn: txn, before: before, signal: w.app.env.Signal()}
 	if old := w.spare; old != nil {
 		w.spare = nil
-		clear(old.load.records)
-		x.adds, x.queue, x.load = old.adds[:0], old.queue[:0], load{old.load.adds[:0], old.load.records[:0], false}
+		l := &old.load
+		clear(l.records)
+		clear(l.firsts)
+		clear(l.seen)
+		x.adds, x.queue = old.adds[:0], old.queue[:0]
+		x.load = load{adds: l.adds[:0], records: l.records[:0], firsts: l.firsts[:0], seen: l.seen}
 	}
 	return x
 }

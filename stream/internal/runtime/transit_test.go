@@ -1,0 +1,85 @@
+package runtime
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// loadOf makes a load of records, each a topic, a partition and a number.
+func loadOf(text string) *load {
+	l := &load{}
+	for _, w := range strings.Fields(text) {
+		r := &kgo.Record{Topic: w[:1], Key: []byte(w)}
+		fmt.Sscanf(w[1:2], "%d", &r.Partition)
+		l.records = append(l.records, r)
+	}
+	return l
+}
+
+func keysOf(recs []*kgo.Record) string {
+	var keys []string
+	for _, r := range recs {
+		keys = append(keys, string(r.Key))
+	}
+	return strings.Join(keys, " ")
+}
+
+func TestTheFirstRecordOfEachPartitionGoesAhead(t *testing.T) {
+	for _, c := range []struct{ load, firsts, rest string }{
+		{"a0.1 a0.2 a1.1 a0.3 b0.1 a1.2", "a0.1 a1.1 b0.1", "a0.2 a0.3 a1.2"},
+		{"a0.1", "a0.1", ""},
+		{"a0.1 a1.1 b1.1", "a0.1 a1.1 b1.1", ""},
+		{"", "", ""},
+	} {
+		l := loadOf(c.load)
+		l.pickFirsts()
+		if f, r := keysOf(l.firsts), keysOf(l.records); f != c.firsts || r != c.rest {
+			t.Errorf("%s: %q ahead of %q, want %q and %q", c.load, f, r, c.firsts, c.rest)
+		}
+	}
+}
+
+func TestAPartitionIsNewOnceInATransaction(t *testing.T) {
+	l := loadOf("a0.1 a1.1 a0.2")
+	l.pickFirsts()
+	l.records = loadOf("a0.3 a2.1 a1.2").records
+	l.pickFirsts()
+	if f, r := keysOf(l.firsts), keysOf(l.records); f != "a2.1" || r != "a0.3 a1.2" {
+		t.Errorf("%q ahead of %q", f, r)
+	}
+}
+
+func TestPartitionsThatWereWrittenMuchToJoinWithTheFirst(t *testing.T) {
+	s := newSinks("app", func(string) int32 { return 3 })
+	s.busyAt = 2
+	k, err := s.find("out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	joined := func(partitions ...int32) []int32 {
+		for _, p := range partitions {
+			k.use(s, p)
+		}
+		var all []int32
+		for _, tp := range s.add {
+			all = append(all, tp.Partition)
+		}
+		slices.Sort(all)
+		return all
+	}
+	if got := joined(0, 1, 1, 2, 2); !slices.Equal(got, []int32{0, 1, 2}) {
+		t.Fatal(got)
+	}
+	s.ended()
+	if got := joined(0); !slices.Equal(got, []int32{0, 1, 2}) {
+		t.Errorf("the second transaction begins with %v", got)
+	}
+	s.ended()
+	if got := joined(0); !slices.Equal(got, []int32{0}) {
+		t.Errorf("the third one begins with %v, though the second wrote to one only", got)
+	}
+}
