@@ -20,9 +20,9 @@ type instance struct {
 	flushes []flush      // in topological order
 	finals  []flush      // too
 	closers []func() error
-	touches [][]func(keys [][]byte)       // by source
+	touches [][]func(keys [][]byte)      // by source
 	looks   [][]func(recs []*kgo.Record) // too
-	keys    [][]byte                      // scratch of Touch
+	keys    [][]byte                     // scratch of Touch
 	times   []keptTime
 	timers  []setTimer
 	undos   []func()
