@@ -46,9 +46,9 @@ func (o *overlay[V]) forget() {
 		if len(next) == 0 || !o.mayForget(next[0]) {
 			return
 		}
-		o.touchAging(next)
-		for range next {
-			if !o.forgetFirst() {
+		hashes := o.touchAging(next)
+		for i := range next {
+			if !o.forgetFirst(hashes[i]) {
 				return
 			}
 		}
@@ -56,8 +56,8 @@ func (o *overlay[V]) forget() {
 }
 
 // forgetFirst is done with the first entry, unless it has not expired. One that
-// a Write still needs comes again later.
-func (o *overlay[V]) forgetFirst() bool {
+// a Write still needs comes again later. The hash is that of its key.
+func (o *overlay[V]) forgetFirst(hash uint32) bool {
 	idx := o.aging.idxs[o.aging.from]
 	e := o.at(idx)
 	switch {
@@ -68,7 +68,7 @@ func (o *overlay[V]) forgetFirst() bool {
 		o.aging.push(idx)
 	default:
 		o.unstow(e)
-		o.removeEntry(idx, e)
+		o.removeEntry(idx, e, hash)
 	}
 	o.aging.from++
 	return true

@@ -11,10 +11,12 @@ import (
 // the engine and without a tree. Only rows that are there are in a chain, and
 // not all of them: see overlay.whole.
 type chains struct {
-	keys  layout
-	key   func(idx uint32) []byte // in the store's order; made once
-	heads index                   // the newest row of each key
-	links []link                  // by entry
+	keys   layout
+	key    func(idx uint32) []byte // in the store's order; made once
+	heads  index                   // the newest row of each key
+	sought []byte                  // the user's key that find was asked for last
+	hash   uint32                  // its hash
+	links  []link                  // by entry
 }
 
 // A link is an entry's place in its chain.
@@ -65,7 +67,7 @@ func (c *chains) link(idx uint32) bool {
 	}
 	key := c.key(idx)
 	inner := c.keys.inner(key)
-	*l = link{time: c.keys.time(key), hash: hashKey(inner), on: true}
+	*l = link{time: c.keys.time(key), hash: c.hashOf(inner), on: true}
 	head := c.head(l.hash, inner)
 	newer, older := uint32(0), head
 	for steps := 0; older != 0 && c.before(idx, older); steps++ {
@@ -121,10 +123,20 @@ func (c *chains) unlink(idx uint32) {
 	c.links[idx] = link{}
 }
 
+// hashOf is the hash of a user's key, most likely of the one that was looked for
+// just before.
+func (c *chains) hashOf(inner []byte) uint32 {
+	if len(inner) > 0 && bytes.Equal(inner, c.sought) {
+		return c.hash
+	}
+	return hashKey(inner)
+}
+
 // find adds the rows of a key from from to to, oldest first.
 func (c *chains) find(dst []uint32, inner []byte, from, to int64) []uint32 {
 	begun := len(dst)
-	idx := c.head(hashKey(inner), inner)
+	c.hash, c.sought = hashKey(inner), append(c.sought[:0], inner...)
+	idx := c.head(c.hash, inner)
 	for ; idx != 0 && c.links[idx].time > to; idx = c.links[idx].older {
 		continue
 	}

@@ -32,6 +32,16 @@ func (x *index) place(slot uint64) {
 	x.slots[i] = slot
 }
 
+// withHash is an entry with that hash, most likely the one that is looked for, 0
+// if there is none.
+func (x *index) withHash(hash uint32) uint32 {
+	for i := x.first(hash); ; i = (i + 1) & x.mask {
+		if slot := x.slots[i]; slot == 0 || slot>>32 == uint64(hash) {
+			return uint32(slot)
+		}
+	}
+}
+
 func (x *index) grow() {
 	old := x.slots
 	x.slots = make([]uint64, max(indexMin, 2*len(old)))

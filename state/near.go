@@ -25,7 +25,7 @@ func (s *Window[K, V]) AppendFetch(dst []WindowRow[K, V], key K, from, to int64)
 	}
 	for _, idx := range idxs {
 		e := o.at(idx)
-		dst = append(dst, WindowRow[K, V]{Key: key, Start: o.p.rec.keys.time(o.keyOf(e)), Value: e.v, Time: e.time})
+		dst = append(dst, WindowRow[K, V]{Key: key, Start: o.near.links[idx].time, Value: e.v, Time: e.time})
 	}
 	if all {
 		return dst, nil

@@ -19,6 +19,7 @@ type overlay[V any] struct {
 	p     *Part
 	value codec.Codec[V]
 	own   func(V) V   // nil if values stand alone
+	added func(V) V   // own for what Add puts
 	sizer func(V) int // memory outside of V itself, nil if none
 
 	index  index
@@ -114,6 +115,7 @@ func newOverlay[V any](p *Part, value codec.Codec[V]) *overlay[V] {
 	if c, ok := value.(codec.Owner[V]); ok {
 		o.own = c.Own
 	}
+	o.added = ownAdded(value, o.own)
 	o.load, o.emit = o.decodeLoaded, o.emitRow
 	o.byTime.time = true
 	o.near.keys, o.near.key = p.rec.keys, func(idx uint32) []byte { return o.keyOf(o.at(idx)) }
@@ -278,14 +280,13 @@ func (o *overlay[V]) newEntry() uint32 {
 	return idx
 }
 
-// removeEntry forgets a clean entry.
-func (o *overlay[V]) removeEntry(idx uint32, e *entry[V]) {
+// removeEntry forgets a clean entry, whose key has that hash.
+func (o *overlay[V]) removeEntry(idx uint32, e *entry[V], hash uint32) {
 	if !e.clean() {
 		assert.That(false, "store %s forgets an entry that is not stored", o.p.name)
 	}
 	o.evicts(idx, e)
-	key := o.keyOf(e)
-	o.index.remove(hashKey(key), idx)
+	o.index.remove(hash, idx)
 	if e.klen > inlineKey {
 		o.keys.drop(e.koff(), e.longLen())
 	}

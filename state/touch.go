@@ -5,11 +5,11 @@ import "runtime"
 // touchLong reads the keys that are not in their entries.
 func (o *overlay[V]) touchLong(hashes []uint32) (sum uint32) {
 	for _, h := range hashes {
-		slot := o.index.slots[o.index.first(h)]
-		if slot == 0 {
+		idx := o.index.withHash(h)
+		if idx == 0 {
 			continue
 		}
-		if e := o.at(uint32(slot)); e.klen > inlineKey {
+		if e := o.at(idx); e.klen > inlineKey {
 			sum += uint32(o.keyOf(e)[0])
 		}
 	}
@@ -61,9 +61,9 @@ func (o *overlay[V]) touchChanged(log []before[V], i int) {
 }
 
 // touchAging does it for entries, at most a group, that may be forgotten next, and
-// for what removing them needs.
-func (o *overlay[V]) touchAging(idxs []uint32) {
-	var slots [forgetGroup]uint32
+// for what removing them needs. It returns the hashes of their keys, of entries
+// that are gone anything.
+func (o *overlay[V]) touchAging(idxs []uint32) (hashes [forgetGroup]uint32) {
 	sum := uint32(0)
 	for _, idx := range idxs {
 		sum += uint32(o.at(idx).klen)
@@ -72,12 +72,13 @@ func (o *overlay[V]) touchAging(idxs []uint32) {
 		}
 	}
 	for i, idx := range idxs {
-		slots[i] = o.index.first(hashKey(o.keyOf(o.at(idx))))
+		hashes[i] = hashKey(o.keyOf(o.at(idx)))
 	}
-	for _, at := range slots[:len(idxs)] {
-		sum += uint32(o.index.slots[at])
+	for _, h := range hashes[:len(idxs)] {
+		sum += uint32(o.index.slots[o.index.first(h)])
 	}
 	runtime.KeepAlive(sum)
+	return hashes
 }
 
 // touchChains reads the newest row of each key, step by step as touch does.
@@ -91,11 +92,14 @@ func (o *overlay[V]) touchChains(keys [][]byte) {
 	for len(keys) > 0 {
 		n := min(group, len(keys))
 		for i, k := range keys[:n] {
-			idxs[i] = c.heads.first(hashKey(k))
+			idxs[i] = hashKey(k)
 		}
 		sum := uint32(0)
-		for i, at := range idxs[:n] {
-			idxs[i] = uint32(c.heads.slots[at])
+		for _, h := range idxs[:n] {
+			sum += uint32(c.heads.slots[c.heads.first(h)])
+		}
+		for i, h := range idxs[:n] {
+			idxs[i] = c.heads.withHash(h)
 		}
 		for _, idx := range idxs[:n] {
 			if idx != 0 {
@@ -130,8 +134,8 @@ func (o *overlay[V]) touch(keys [][]byte) {
 			sum += uint32(o.index.slots[o.index.first(h)])
 		}
 		for _, h := range hashes[:n] {
-			if slot := o.index.slots[o.index.first(h)]; slot != 0 {
-				sum += uint32(o.at(uint32(slot)).flags)
+			if idx := o.index.withHash(h); idx != 0 {
+				sum += uint32(o.at(idx).flags)
 			}
 		}
 		if len(keys[0]) > inlineKey {

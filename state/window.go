@@ -120,7 +120,10 @@ func (s *Window[K, V]) Add(key K, start int64, v V, time int64) error {
 			continue
 		}
 		p.seq.set(n, p.d.gen)
-		s.Set(ref, v, time)
+		if s.o.added != nil {
+			v = s.o.added(v)
+		}
+		s.o.set(ref.idx, v, time, true)
 		return nil
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/semelstream/semel/codec"
 	"github.com/semelstream/semel/state"
 	"github.com/semelstream/semel/stream/internal/graph"
@@ -19,7 +21,8 @@ import (
 // Ids are remembered where the key is: records with one id must have one key.
 // If an operator before may have changed the key, the records go through a
 // repartition topic named after store. Records without key or value are
-// dropped. [KeyCodec] is for the ids.
+// dropped. [KeyCodec] is for the ids. The function may be called for a record
+// before those ahead of it are through.
 func (s Stream[K, V]) Dedup[ID any](store string, id func(key K, value V) ID, ttl time.Duration, opts ...StoreOption) Stream[K, V] {
 	b, set, in := s.at().b, settingsOf(opts), s
 	if s.n.rekeyed {
@@ -44,6 +47,9 @@ func (s Stream[K, V]) Dedup[ID any](store string, id func(key K, value V) ID, tt
 		p := &dedupPort[K, V, ID]{o: o, node: n.node, seen: seen, rows: rows, id: id, out: out}
 		o.keepTime(n.node.Name+".time", func() int64 { return p.time.now }, p.resume)
 		p.time = operatorTime{o.number(runtime.NoTime)}
+		if p.next = upcomingOf(o, in.n, kept.key, id); p.next != nil {
+			o.lookAhead(in.n.node, p.touch)
+		}
 		return p, err
 	})
 	return Stream[K, V]{n}
@@ -79,7 +85,30 @@ type dedupPort[K, V, ID any] struct {
 	rows *state.Window[ID, int64]
 	id   func(key K, value V) ID
 	time operatorTime
+	next *upcoming[K, V, ID] // nil if ids are not known ahead
 	out  port[K, V]
+}
+
+// touch makes the places ready that the next records' ids need: new ids are
+// nowhere, and to know that is one look at memory that nobody used for each
+// stretch.
+func (p *dedupPort[K, V, ID]) touch(recs []*kgo.Record) {
+	ids := p.next.look(recs)
+	if p.time.now == runtime.NoTime {
+		return
+	}
+	stretch := p.seen.stretch(p.time.now)
+	p.rows.Touch(stretch, ids)
+	if stretch >= p.seen.ttl {
+		p.rows.Touch(stretch-p.seen.ttl, ids)
+	}
+}
+
+func (p *dedupPort[K, V, ID]) idOf(r Record[K, V]) ID {
+	if p.next == nil {
+		return p.id(r.Key, r.Value)
+	}
+	return p.next.of(r.Key, r.Value)
 }
 
 // resume goes on with the ids that were remembered.
@@ -104,7 +133,7 @@ func (p *dedupPort[K, V, ID]) push(r Record[K, V]) error {
 		return nil
 	}
 	p.o.enter(p.node)
-	id := p.id(r.Key, r.Value)
+	id := p.idOf(r)
 	p.rows.Expire(p.seen.expired(now))
 	first, err := p.first(id, ms, now)
 	if err != nil {

@@ -149,7 +149,13 @@ func TestDedupAllocatesTheIDAtMost(t *testing.T) {
 	h := newHot(t, hotDedup)
 	recs := hotRecords(20000, 1000)
 	i := 0
-	next := func() { h.push(t, recs[i]); i++ }
+	next := func() {
+		if i&63 == 0 {
+			h.in.Touch(0, recs[i:][:64])
+		}
+		h.push(t, recs[i])
+		i++
+	}
 	for range 10000 {
 		next()
 	}

@@ -20,8 +20,9 @@ type instance struct {
 	flushes []flush      // in topological order
 	finals  []flush      // too
 	closers []func() error
-	touches [][]func(keys [][]byte) // by source
-	keys    [][]byte                // scratch of Touch
+	touches [][]func(keys [][]byte)      // by source
+	looks   [][]func(recs []*kgo.Record) // too
+	keys    [][]byte                     // scratch of Touch
 	times   []keptTime
 	timers  []setTimer
 	undos   []func()
@@ -31,6 +32,8 @@ type instance struct {
 	// can be blamed on someone. Keeping it costs one store per call of a
 	// user's function.
 	at int
+
+	offset int64 // of the record that was pushed last
 }
 
 // A sourcePort is where records of a topic come in.
@@ -93,6 +96,7 @@ func (in *instance) Time(i int, r *kgo.Record) (int64, bool) { return in.sources
 // Push implements runtime.Instance.
 func (in *instance) Push(i int, r *kgo.Record) (err error) {
 	defer in.recovered(&err)
+	in.offset = r.Offset
 	return in.sources[i].push(r)
 }
 
@@ -226,6 +230,11 @@ func (in *instance) closeOne(f func() error) (err error) {
 
 // Touch implements runtime.Instance.
 func (in *instance) Touch(i int, recs []*kgo.Record) {
+	if i < len(in.looks) {
+		for _, look := range in.looks[i] {
+			look(recs)
+		}
+	}
 	if i >= len(in.touches) || len(in.touches[i]) == 0 {
 		return
 	}

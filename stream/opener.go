@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/semelstream/semel/internal/assert"
 	"github.com/semelstream/semel/stream/internal/graph"
 	"github.com/semelstream/semel/stream/internal/runtime"
@@ -80,6 +82,16 @@ func (o *opener) touchAhead(n *graph.Node, touch func(keys [][]byte)) {
 		}
 		o.in.touches[i] = append(o.in.touches[i], touch)
 	}
+}
+
+// lookAhead has look called with the records that are about to come from a
+// source. Some of them may never come, or come again.
+func (o *opener) lookAhead(source *graph.Node, look func(recs []*kgo.Record)) {
+	i := slices.Index(o.task.Sub().Sources, source.Topic)
+	for len(o.in.looks) <= i {
+		o.in.looks = append(o.in.looks, nil)
+	}
+	o.in.looks[i] = append(o.in.looks[i], look)
 }
 
 // onClose has f called when the instance ends.
