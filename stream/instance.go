@@ -33,7 +33,8 @@ type instance struct {
 	// user's function.
 	at int
 
-	offset int64 // of the record that was pushed last
+	topic  string // of the record that was pushed last
+	offset int64  // and its offset
 }
 
 // A sourcePort is where records of a topic come in.
@@ -96,7 +97,7 @@ func (in *instance) Time(i int, r *kgo.Record) (int64, bool) { return in.sources
 // Push implements runtime.Instance.
 func (in *instance) Push(i int, r *kgo.Record) (err error) {
 	defer in.recovered(&err)
-	in.offset = r.Offset
+	in.topic, in.offset = r.Topic, r.Offset
 	return in.sources[i].push(r)
 }
 

@@ -16,6 +16,7 @@ type upcoming[K, V, I any] struct {
 	value   codec.Codec[V]
 	codec   codec.Codec[I]
 	f       func(key K, value V) I
+	topic   string // of the records
 	known   []known[I]
 	at      int // those before are of records that have come
 	buf     []byte
@@ -53,6 +54,9 @@ func (u *upcoming[K, V, I]) look(recs []*kgo.Record) [][]byte {
 	clear(u.known)
 	u.known, u.at = u.known[:0], 0
 	u.buf, u.encoded = u.buf[:0], u.encoded[:0]
+	if len(recs) > 0 {
+		u.topic = recs[0].Topic
+	}
 	u.lookAt(recs)
 	return u.encoded
 }
@@ -82,8 +86,12 @@ func (u *upcoming[K, V, I]) lookAt(recs []*kgo.Record) {
 	}
 }
 
-// of is the I of the record that has come, whose key and value these are.
+// of is the I of the record that has come, whose key and value these are. A source
+// may read several topics, whose offsets are alike.
 func (u *upcoming[K, V, I]) of(key K, value V) I {
+	if u.topic != u.o.in.topic {
+		return u.f(key, value)
+	}
 	for u.at < len(u.known) && u.known[u.at].offset < u.o.in.offset {
 		u.at++
 	}

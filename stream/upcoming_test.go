@@ -68,6 +68,17 @@ func TestARecordThatDoesNotComeLeavesItsIDToNobody(t *testing.T) {
 	a.expect(t, "passed then", a.passed, "a1", "c1", "b2", "e1")
 }
 
+func TestARecordOfAnotherTopicWithTheSameOffsetHasItsOwnID(t *testing.T) {
+	a := newAsking(t, letter)
+	recs, others := valued("a1", "b1"), valued("c1")
+	others[0].Topic = "in-2"
+	a.in.Touch(0, recs)
+	a.push(t, others[0])
+	a.push(t, recs[0])
+	a.push(t, recs[1])
+	a.expect(t, "passed", a.passed, "c1", "a1", "b1")
+}
+
 func TestAnIDThatPanicsAheadFailsItsOwnRecord(t *testing.T) {
 	a := newAsking(t, letter) // panics for the empty value
 	recs := valued("a1", "", "b1")
