@@ -35,6 +35,15 @@ func hopping(in, out string) func(*stream.Builder) {
 	return windowed(in, out, stream.Hopping(window, hop, 0))
 }
 
+// hoppingFinal sends one result per key and window, made of panes. The others
+// send each window that has changed, with each transaction.
+func hoppingFinal(in, out string) func(*stream.Builder) {
+	return func(b *stream.Builder) {
+		b.Stream(texts(in)).GroupByKey().Windowed(stream.Hopping(window, hop, 0)).Count(store, stream.Panes()).Final().
+			To(stream.NewTopic(out, stream.WindowKey(codec.String, window), codec.Int64))
+	}
+}
+
 func windowed(in, out string, w stream.Windows) func(*stream.Builder) {
 	return func(b *stream.Builder) {
 		b.Stream(texts(in)).GroupByKey().Windowed(w).Count(store).
@@ -77,14 +86,15 @@ func joinStream(in, out string) func(*stream.Builder) {
 // An operator is a topology that is compared with the count.
 type operator struct {
 	name  string
-	want  float64 // of the count's records per second
+	want  float64 // of the count's records per second; 0 is no goal
 	check check
 	more  int64 // records that it reads beside the source
 }
 
 var operators = []operator{
 	{"tumbling", 0.7, checkWindows(1), 0},
-	{"hopping", 0.35, checkWindows(hops), 0},
+	{"hopping-final", 0.35, checkFinals, 0},
+	{"hopping", 0, checkWindows(hops), 0},
 	{"join-table", 0.8, checkCopies, operatorKeys},
 	{"dedup", 0.7, checkCopies, 0},
 	{"sessions", 0.4, checkWindows(1), 0},
@@ -118,7 +128,9 @@ func (b *bench) operators(ctx context.Context) error {
 
 // loadTimed is loadKeys in record time, with a table's rows beside it.
 func (c *cluster) loadTimed(ctx context.Context, topic string, n int64, size int) (*source, error) {
-	begun := time.Now().Add(-time.Duration(n/perMs) * time.Millisecond).Truncate(time.Millisecond)
+	// The last records of all partitions are between the same ends of windows.
+	begun := time.Now().Add(-time.Duration(n/perMs) * time.Millisecond).Truncate(hop).Add(-hop / 2)
+	last := begun.Add(time.Duration((n-1)/perMs) * time.Millisecond)
 	if err := c.makeTableTopic(ctx, rowsOf(topic)); err != nil {
 		return nil, err
 	}
@@ -142,10 +154,23 @@ func (c *cluster) loadTimed(ctx context.Context, topic string, n int64, size int
 		k := key16(next())
 		l.src.counts[string(k)]++
 		l.src.pairs += met.meet(string(k), i, at)
-		l.send(ctx, &kgo.Record{Key: k, Value: value(uint64(i), size), Timestamp: begun.Add(time.Duration(at) * time.Millisecond)})
+		t := begun.Add(time.Duration(at) * time.Millisecond)
+		l.src.finals[string(k)] += closedWindows(t, last)
+		l.send(ctx, &kgo.Record{Key: k, Value: value(uint64(i), size), Timestamp: t})
 	}
 	l.src.records = n
 	return l.close(ctx)
+}
+
+// closedWindows is in how many hopping windows a record at t is that have closed
+// at last.
+func closedWindows(t, last time.Time) (n int64) {
+	for start := t.Truncate(hop); start.Add(window).After(t); start = start.Add(-hop) {
+		if !start.Add(window).After(last) {
+			n++
+		}
+	}
+	return n
 }
 
 // meetings are the last records of each key, for the pairs that a join makes.
@@ -197,6 +222,39 @@ func checkWindows(times int64) check {
 	}
 }
 
+// checkFinals wants each window once, and the counts of a key's to add up to
+// what the source has of it in windows that have closed.
+func checkFinals(ctx context.Context, c *cluster, out string, src *source) error {
+	sums := make(map[string]int64, len(src.counts))
+	seen := map[string]bool{}
+	var twice, strange int64
+	err := c.readAll(ctx, out, func(r *kgo.Record) {
+		n, ok := countOf(r)
+		if !ok {
+			strange++
+			return
+		}
+		if seen[string(r.Key)] {
+			twice++
+		}
+		seen[string(r.Key)] = true
+		sums[string(r.Key[:16])] += n
+	})
+	if err != nil {
+		return err
+	}
+	if twice+strange > 0 {
+		return fmt.Errorf("wrong output: %d windows were final twice, %d results are no counts", twice, strange)
+	}
+	want := make(map[string]int64, len(src.finals))
+	for k, n := range src.finals {
+		if n > 0 {
+			want[k] = n
+		}
+	}
+	return (&tally{last: sums}).compare(want)
+}
+
 // checkPairs wants as many results as there are pairs.
 func checkPairs(ctx context.Context, c *cluster, out string, src *source) error {
 	var n int64
@@ -213,7 +271,7 @@ func operatorReport(all []*series, b *bench) string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "A loaded topic of %d partitions (16-byte keys, %d of them, %d-byte values, %d records in a millisecond of\n"+
 		"record time) is drained exactly once by a child process: %d rounds, alternating. count: by key. tumbling: counts in\n"+
-		"windows of %v. hopping: the same, each %v. join-table: with a row for each key. dedup: by the record's number, for %v.\n"+
+		"windows of %v. hopping: the same, each %v, and each update is sent. hopping-final: by panes, results are final. join-table: with a row for each key. dedup: by the record's number, for %v.\n"+
 		"sessions: counts, gap %v. join-stream: even with odd numbers, within %v. Rates are of input records. Median\n"+
 		"[min..max]. Every output was checked.\nworkers %d, commit interval %v, no compression, linger 5ms\n\n",
 		partitions, operatorKeys, b.valueSize, perMs, b.pairs, window, hop, dedupTTL, gap, near, b.workers, b.commit)
@@ -226,7 +284,7 @@ func operatorReport(all []*series, b *bench) string {
 func operatorGoals(all []*series) (goals []goal) {
 	count := find(all, "operators", "count")
 	for _, o := range operators {
-		if s := find(all, "operators", o.name); s != nil {
+		if s := find(all, "operators", o.name); s != nil && o.want > 0 {
 			goals = append(goals, goal{o.name + " over count", o.want, true, spreadOf(ratios(s.rates(), count.rates())).Median, ""})
 		}
 	}

@@ -28,7 +28,8 @@ type source struct {
 	records int64  // that a topology processes for them, internal topics included
 	sum     uint64 // over all keys and values
 	counts  map[string]int64
-	pairs   int64 // that a join of its even and odd records makes
+	finals  map[string]int64 // by key: records in hopping windows that close, once for each
+	pairs   int64            // that a join of its even and odd records makes
 }
 
 // hashSeed is the same for loading and checking, which one process does.
@@ -96,7 +97,7 @@ func (c *cluster) fill(topic, unit string) (*loader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &loader{cl: cl, src: &source{topic: topic, unit: unit, counts: map[string]int64{}}}, nil
+	return &loader{cl: cl, src: &source{topic: topic, unit: unit, counts: map[string]int64{}, finals: map[string]int64{}}}, nil
 }
 
 func (l *loader) send(ctx context.Context, r *kgo.Record) {

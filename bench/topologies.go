@@ -9,16 +9,17 @@ import (
 
 // topologies are the programs that are measured, by name.
 var topologies = map[string]func(in, out string) func(*stream.Builder){
-	"pass-through": passThrough,
-	"count":        count,
-	"words":        words,
-	"latest":       latest,
-	"tumbling":     tumbling,
-	"hopping":      hopping,
-	"sessions":     sessions,
-	"dedup":        dedup,
-	"join-table":   joinTable,
-	"join-stream":  joinStream,
+	"pass-through":  passThrough,
+	"count":         count,
+	"words":         words,
+	"latest":        latest,
+	"tumbling":      tumbling,
+	"hopping":       hopping,
+	"hopping-final": hoppingFinal,
+	"sessions":      sessions,
+	"dedup":         dedup,
+	"join-table":    joinTable,
+	"join-stream":   joinStream,
 }
 
 // store is the name of the store of each topology that has one.

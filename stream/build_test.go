@@ -45,6 +45,24 @@ var mistakes = []struct {
 		useAll(b, b.SessionStore("s", codec.String, codec.String, 0))
 		useAll(b, b.VersionedStore[string, string]("n", nil, nil, time.Second))
 	}},
+	{"panes of windows that have none", func(b *Builder) {
+		in := b.Stream(texts).GroupByKey()
+		in.Windowed(Tumbling(time.Minute, 0)).Count("tumbling", Panes())
+		in.Windowed(Sliding(time.Minute, 0)).Count("sliding", Panes())
+		in.Windowed(Unlimited(time.UnixMilli(0))).Count("unlimited", Panes())
+		in.Windowed(Custom(time.Minute, 0, func(time.Time) []Window { return nil })).Count("custom", Panes())
+		in.Sessions(time.Minute, 0).Count("sessions", Panes())
+	}},
+	{"panes that cannot be merged", func(b *Builder) {
+		in := b.Stream(texts).GroupByKey()
+		w := Hopping(time.Minute, time.Second, 0)
+		update := func(_, v, _ string, _ bool) (string, bool) { return v, true }
+		in.Windowed(w).Aggregate("unknown", func(_, v, row string) string { return row + v }, Panes())
+		in.Windowed(w).Aggregate("other", func(_, v, row string) string { return row + v }, PanesBy(sum))
+		in.Windowed(w).Aggregate("nil", func(_, v, row string) string { return row + v }, PanesBy[string](nil))
+		in.Windowed(w).Update("update", update, PanesBy(func(a, b string) string { return a + b }))
+		in.Cogroup(update).ToWindows("cogroup", w, Panes())
+	}},
 	{"an unused output", func(b *Builder) {
 		b.Output[string, string]("side").Stream().To(out)
 		b.Stream(texts).To(out2)

@@ -353,11 +353,20 @@ func (s subText) timed(store string) (all []operatorText) {
 
 // shape is what a store is, in words.
 func (s storeText) shape() string {
-	if s.Double {
-		return s.Kind + " with duplicates"
+	switch {
+	case s.Double:
+		return s.Kind + withDuplicates
+	case s.Panes:
+		return s.Kind + ofPanes
 	}
 	return s.Kind
 }
+
+// What [storeText.shape] adds to the kind.
+const (
+	withDuplicates = " with duplicates"
+	ofPanes        = " of panes"
+)
 
 // changelogText is where rows come from that are not on disk.
 func (s storeText) changelogText() string {

@@ -105,6 +105,18 @@ var fits = []struct {
 		want: []string{`are of hopping windows of 1m0s every 1s; leave it`}, json: true,
 	},
 	{
+		name: "panes", old: fitWindows(Hopping(time.Minute, time.Second, 0)), now: fitWindows(Hopping(time.Minute, time.Second, 0), Panes()),
+		want: []string{`store "w": it was a window store and is a window of panes store; leave it`},
+	},
+	{
+		name: "no panes any more", old: fitWindows(Hopping(time.Minute, time.Second, 0), Panes()), now: fitWindows(Hopping(time.Minute, time.Second, 0)),
+		want: []string{`store "w": it was a window of panes store and is a window store; leave it`},
+	},
+	{
+		name: "panes of other windows", old: fitWindows(Hopping(time.Minute, time.Second, 0), Panes()), now: fitWindows(Hopping(time.Hour, time.Second, 0), Panes()),
+		want: []string{`of panes of hopping windows of 1m0s every 1s and are of panes of hopping windows of 1h0m0s every 1s; leave it`}, json: true,
+	},
+	{
 		name: "sliding windows", old: fitWindows(Tumbling(time.Minute, 0)), now: fitWindows(Sliding(time.Minute, 0)),
 		want: []string{`are of sliding windows of 1m0s; leave it`}, json: true,
 	},

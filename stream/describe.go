@@ -88,6 +88,7 @@ type storeText struct {
 	Retain    int64             `json:"retainMs,omitempty"`   // of windows, sessions and versions
 	Double    bool              `json:"duplicates,omitempty"` // several rows under one key and start
 	ByKey     bool              `json:"byKey,omitempty"`      // a window store whose rows lie by key, not by time
+	Panes     bool              `json:"panes,omitempty"`      // rows are of panes, of which windows are made
 	Windows   string            `json:"windows,omitempty"`    // what the starts of rows mean
 	Key       string            `json:"key,omitempty"`        // codec
 	Value     string            `json:"value,omitempty"`      // codec
@@ -166,7 +167,7 @@ func fromText(r graph.Reset) string {
 
 func describeStore(s *graph.Store) storeText {
 	d := storeText{Name: s.Name, Kind: string(s.Kind), InMemory: s.InMemory, Changelog: !s.NoChangelog, Config: s.Config, Retain: s.Retain, Double: s.Duplicates,
-		ByKey: s.ByKey, Windows: s.Windows, Key: s.Key, Value: s.Value, Format: s.Format}
+		ByKey: s.ByKey, Panes: s.Panes, Windows: s.Windows, Key: s.Key, Value: s.Value, Format: s.Format}
 	if s.Source != nil {
 		d.Source = s.Source.Name
 	}
@@ -225,10 +226,7 @@ func (t *topicText) text() string {
 }
 
 func (s storeText) text() string {
-	text := fmt.Sprintf("store %q: %s", s.Name, s.Kind)
-	if s.Double {
-		text += " with duplicates"
-	}
+	text := fmt.Sprintf("store %q: %s", s.Name, s.shape())
 	if s.Retain > 0 {
 		text += ", retention " + (time.Duration(s.Retain) * time.Millisecond).String()
 	}

@@ -111,7 +111,8 @@ func readStoreText(s string) (st storeText, err error) {
 	for i, part := range strings.Split(strings.TrimPrefix(rest, ": "), ", ") {
 		switch {
 		case i == 0:
-			st.Kind, st.Double = strings.CutSuffix(part, " with duplicates")
+			st.Kind, st.Double = strings.CutSuffix(part, withDuplicates)
+			st.Kind, st.Panes = strings.CutSuffix(st.Kind, ofPanes)
 		case strings.HasPrefix(part, "retention "):
 			d, err := time.ParseDuration(strings.TrimPrefix(part, "retention "))
 			if err != nil {

@@ -98,6 +98,70 @@ func ExampleCustom() {
 	// Output: map[paris 2024-03-01:30 paris 2024-03-02:40]
 }
 
+// With panes a record changes one row, however many windows it is in.
+func ExamplePanes() {
+	visits := stream.NewTopic("visits", codec.String, codec.String)
+	counts := stream.NewTopic("counts", codec.String, codec.Int64)
+
+	define := func(b *stream.Builder) {
+		b.Stream(visits).
+			GroupByKey().
+			Windowed(stream.Hopping(time.Minute, 20*time.Second, 0)).
+			Count("counts", stream.Panes()).
+			Final().
+			ToStream(func(w stream.Windowed[string]) string {
+				return fmt.Sprintf("%s from %d to %d", w.Key, w.Start.Unix(), w.End.Unix())
+			}).
+			To(counts)
+	}
+
+	streamtest.Run(define, func(d *streamtest.Driver) {
+		d.PutAt(visits, "ann", "home", second(5))
+		d.PutAt(visits, "ann", "shop", second(45))
+		d.PutAt(visits, "bob", "home", second(100))
+		for _, r := range d.Out(counts) {
+			fmt.Println(r.Key, r.Value)
+		}
+	})
+	// Output:
+	// ann from 0 to 60 2
+	// ann from 20 to 80 1
+	// ann from 40 to 100 1
+}
+
+// What PanesBy gets merges two rows: here sums and how many there are.
+func ExamplePanesBy() {
+	type mean struct{ Sum, N int64 }
+	latencies := stream.NewTopic("latencies", codec.String, codec.Int64)
+	means := stream.NewTopic("means", codec.String, codec.Int64)
+
+	define := func(b *stream.Builder) {
+		b.Codec(codec.JSON[mean]())
+		b.Stream(latencies).
+			GroupByKey().
+			Windowed(stream.Hopping(time.Minute, 30*time.Second, 0)).
+			Aggregate("means",
+				func(_ string, ms int64, m mean) mean { return mean{m.Sum + ms, m.N + 1} },
+				stream.PanesBy(func(a, b mean) mean { return mean{a.Sum + b.Sum, a.N + b.N} })).
+			Final().
+			MapValues(func(m mean) int64 { return m.Sum / m.N }).
+			Unwindowed().
+			To(means)
+	}
+
+	streamtest.Run(define, func(d *streamtest.Driver) {
+		d.PutAt(latencies, "shop", 10, second(5))
+		d.PutAt(latencies, "shop", 20, second(45))
+		d.PutAt(latencies, "shop", 90, second(90))
+		for _, r := range d.Out(means) {
+			fmt.Println(r.Key, r.Value)
+		}
+	})
+	// Output:
+	// shop 15
+	// shop 20
+}
+
 // Records of a key that are at most ten seconds apart are one visit.
 func ExampleGrouped_Sessions() {
 	clicks := stream.NewTopic("clicks", codec.String, codec.String)

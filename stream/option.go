@@ -131,6 +131,7 @@ type settings struct {
 	emitEach             bool
 	retain               int64 // ms of windows; 0 is not set
 	retainSet            bool
+	panes                *paneSetting // nil: rows are of windows
 	ttl                  time.Duration
 	ttlSet               bool
 	maxKeys              int // of what is held back or kept; 0 is no limit

@@ -35,6 +35,7 @@ func keepSessions[K, A any](b *Builder, node *graph.Node, store string, set sett
 		value: codecFor(b, node, set.valueCodec, value),
 	}
 	b.autoName(node, store)
+	noPanes(b, node, set, "sessions")
 	withCodecs(s.store, s.key, s.value).Retain = retained(b, node, set, rules.gap+rules.grace)
 	s.finals = &followFinalsOf[K, A]{node: node, store: s.store, key: s.key, value: s.value}
 	s.table = &tableNode[Windowed[K], A]{

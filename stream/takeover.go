@@ -36,7 +36,8 @@ type TakeOverOptions struct {
 // process. It
 //
 //   - refuses if a store or repartition topic of t is not there, since one that
-//     is named otherwise here would begin empty;
+//     is named otherwise here would begin empty, and stores by [Panes], which
+//     Kafka Streams does not have;
 //   - waits until the old members have left the group, [Config].Session (45s)
 //     at most, or makes them leave, and fails with [ErrRunning] if they live;
 //   - fences the transactional ids of the old application;
@@ -66,6 +67,9 @@ type takeOver struct {
 }
 
 func (t *takeOver) run(ctx context.Context) error {
+	if err := t.hasRows(); err != nil {
+		return err
+	}
 	kc := kafka.Config{AppID: t.cfg.AppID, Brokers: t.cfg.Brokers, Client: t.cfg.Client, Logger: t.cfg.Logger}
 	env, closeEnv, err := kafka.NewEnv(kc)
 	if err != nil {
@@ -98,6 +102,19 @@ func (t *takeOver) refused(err error) error {
 		return err
 	}
 	return f
+}
+
+// hasRows refuses stores whose rows Kafka Streams has kept otherwise.
+func (t *takeOver) hasRows() error {
+	for _, s := range t.t.graph.Stores {
+		if s.Panes && !slices.Contains(t.opts.New, s.Name) {
+			return &runtime.Fault{
+				Code: "SEMEL-TAKEOVER", What: "the store's rows are of panes, which Kafka Streams does not have", Where: fmt.Sprintf("store %q", s.Name), Err: ErrIncompatible,
+				Do: "leave Panes out, or give the store another name, and name it in TakeOverOptions.New, to begin empty",
+			}
+		}
+	}
+	return nil
 }
 
 // hasTopics refuses a topology with a store or repartition topic that is not

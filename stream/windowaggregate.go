@@ -2,6 +2,7 @@ package stream
 
 import (
 	"math"
+	"reflect"
 	"time"
 
 	"github.com/semelstream/semel/codec"
@@ -12,9 +13,10 @@ import (
 
 // aggregateWindows is what all aggregates by window are: f makes the new row of
 // a key and window of a record and the old row. Like [aggregate] it repartitions
-// the stream first where that is needed.
+// the stream first where that is needed. merge merges the rows of panes, if that
+// is known.
 func aggregateWindows[K, V, A any](g WindowedGroup[K, V], kind, store string, opts []WindowOption, value codec.Codec[A], isNil bool,
-	f func(key K, value V, row A, ok bool) (A, bool, error)) WindowedTable[K, A] {
+	merge func(a, b A) A, f func(key K, value V, row A, ok bool) (A, bool, error)) WindowedTable[K, A] {
 
 	b, set := g.g.s.at().b, settingsOf(opts)
 	s := g.g.byKey(store)
@@ -23,6 +25,9 @@ func aggregateWindows[K, V, A any](g WindowedGroup[K, V], kind, store string, op
 	}
 	node := b.add(kind, set, s.n.node)
 	b.needFunc(node, isNil)
+	if set.panes != nil && set.panes.merge == nil && merge != nil {
+		set.panes = &paneSetting{merge: merge, of: reflect.TypeFor[A]()}
+	}
 	a := newWindowAggregation(b, node, store, set, g.w, s.n.key, value)
 	a.touch = set.keyCodec == nil && s.n.key != nil // encoded as the source has it
 	feedWindows(a, s, f)
@@ -37,7 +42,8 @@ type windowAggregation[K, A any] struct {
 	kept  *keptWindows[K, A]
 	n     *tableNode[Windowed[K], A]
 	each  bool
-	touch bool // the keys of the sources before node are those of the rows
+	touch bool           // the keys of the sources before node are those of the rows
+	merge func(a, b A) A // rows of panes; nil if they are of windows
 
 	finals *windowFinalsOf[K, A]
 	slides *followFinalsOf[K, A] // instead of finals, of sliding windows
@@ -48,6 +54,7 @@ func newWindowAggregation[K, A any](b *Builder, node *graph.Node, store string, 
 	a := &windowAggregation[K, A]{node: node, w: w, each: set.emitEach}
 	if w.kind == sliding {
 		a.declareSliding(b, store, set, key, value)
+		noPanes(b, node, set, w.text())
 		return a
 	}
 	a.kept = keepWindows(b, node, store, set, retention(b, node, w, set), key, value)
@@ -55,7 +62,10 @@ func newWindowAggregation[K, A any](b *Builder, node *graph.Node, store string, 
 	a.n = newWindowedTable(b, node, a.kept, keyOf(&a.w, a.kept.key))
 	a.kept.store.Windows = a.w.text()
 	b.shapes[store] = shape{end: a.w.endOf}
-	a.finals = &windowFinalsOf[K, A]{node: node, kept: a.kept, w: w}
+	if a.merge = mergeOf[A](b, node, w, set); a.merge != nil {
+		a.declarePanes(b)
+	}
+	a.finals = &windowFinalsOf[K, A]{node: node, kept: a.kept, w: w, merge: a.merge}
 	if w.kind != unlimited {
 		a.n.finals = &finalSource[Windowed[K], A]{use: a.finals.use, sent: a.finals.sent}
 	}
@@ -68,6 +78,10 @@ func feedWindows[K, V, A any](a *windowAggregation[K, A], s Stream[K, V], f func
 		if a.w.kind == sliding {
 			rows, err := a.openSliding(o)
 			return &slidePort[K, V, A]{rows, f}, err
+		}
+		if a.merge != nil {
+			rows, err := a.openPanes(o)
+			return &panePort[K, V, A]{rows, f}, err
 		}
 		rows, err := a.open(o)
 		return &windowPort[K, V, A]{rows, f}, err
@@ -289,7 +303,15 @@ func expiryOf(o *opener, n *graph.Node, retain int64, expire func(before int64))
 func (e *expiry) put(start int64) { e.latest.raise(start) }
 
 func (e *expiry) run() {
-	if e.latest.now != runtime.NoTime && e.retain != math.MaxInt64 {
-		e.expire(max(e.latest.now-e.retain+1, 0))
+	if first := e.bound(); first > 0 {
+		e.expire(first)
 	}
+}
+
+// bound is the first start that is kept.
+func (e *expiry) bound() int64 {
+	if e.latest.now == runtime.NoTime || e.retain == math.MaxInt64 {
+		return 0
+	}
+	return max(e.latest.now-e.retain+1, 0)
 }

@@ -16,6 +16,7 @@ type windowFinalsOf[K, A any] struct {
 	node   *graph.Node
 	kept   *keptWindows[K, A]
 	w      Windows
+	merge  func(a, b A) A // rows of panes; nil if they are of windows
 	uses   []func(o *opener) (finalPort[Windowed[K], A], error)
 	limits []finalLimit
 }
@@ -54,6 +55,11 @@ func (f *windowFinalsOf[K, A]) open(o *opener, time operatorTime, expiry *expiry
 	if in.rows, err = f.kept.open(o); err != nil {
 		return nil, err
 	}
+	if f.merge != nil {
+		in.windows = &paneWindows[K, A]{
+			w: f.w, key: f.kept.key, runs: paneRuns[A]{merge: f.merge}, rows: in.rows.ByStart, get: in.rows.Get, dirty: map[string]bool{},
+		}
+	}
 	if len(f.limits) > 0 {
 		in.waiting = newWaiting(o, f.limits, f.kept.key, f.kept.value)
 	}
@@ -75,12 +81,13 @@ type windowFinals[K, A any] struct {
 	o       *opener
 	rows    *state.Window[K, A]
 	time    operatorTime
-	expiry  *expiry
+	expiry  *expiry // nil if rows expire later
 	ports   []finalPort[Windowed[K], A]
 	waiting *waitingRows[K, A] // nil without a limit
 	last    int64              // windows that end up to this time were sent
 	next    int64              // no row's window that was not sent ends before it
 	failed  error              // of adopt
+	windows *paneWindows[K, A] // of panes; nil if rows are of windows
 }
 
 // adopt goes on with rows that were kept by Kafka Streams, with a suppress
@@ -117,12 +124,17 @@ func (f *windowFinals[K, A]) run() error {
 		}
 		f.last = closed
 	}
-	f.expiry.run()
+	if f.expiry != nil {
+		f.expiry.run()
+	}
 	return f.check()
 }
 
 func (f *windowFinals[K, A]) send(closed int64) error {
-	if f.w.kind == custom {
+	switch {
+	case f.merge != nil:
+		return f.sendPanes(closed)
+	case f.w.kind == custom:
 		return f.sendCustom(closed)
 	}
 	return f.sendAligned(closed)
@@ -217,6 +229,14 @@ func (f *windowFinals[K, A]) changed(key K, s span, from, to waiting[A]) error {
 	return nil
 }
 
+// lastEnd is where the last window ends that a row is of.
+func (f *windowFinals[K, A]) lastEnd(start int64) (int64, error) {
+	if f.merge != nil {
+		start = f.w.last(start)
+	}
+	return f.w.endOf(start)
+}
+
 // check fails the task if more rows wait than a Final allows.
 func (f *windowFinals[K, A]) check() error {
 	if f.waiting == nil {
@@ -245,7 +265,7 @@ func (f *windowFinals[K, A]) count() error {
 		if err != nil {
 			return err
 		}
-		end, err := f.w.endOf(row.Start)
+		end, err := f.lastEnd(row.Start)
 		if err != nil {
 			return err
 		}

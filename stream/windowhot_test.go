@@ -13,9 +13,9 @@ import (
 // What windows cost per record, to compare with BenchmarkKeyCount: 100,000
 // keys, and a second of records per transaction.
 
-func hotWindows(w Windows, final bool) func(*Builder) {
+func hotWindows(w Windows, final bool, opts ...WindowOption) func(*Builder) {
 	return func(b *Builder) {
-		n := b.Stream(NewTopic("in", codec.Bytes, codec.Bytes)).GroupByKey().Windowed(w).Count("counts")
+		n := b.Stream(NewTopic("in", codec.Bytes, codec.Bytes)).GroupByKey().Windowed(w).Count("counts", opts...)
 		if final {
 			n = n.Final()
 		}
@@ -23,8 +23,8 @@ func hotWindows(w Windows, final bool) func(*Builder) {
 	}
 }
 
-func benchmarkWindows(b *testing.B, w Windows) {
-	h := newHot(b, hotWindows(w, true))
+func benchmarkWindows(b *testing.B, w Windows, opts ...WindowOption) {
+	h := newHot(b, hotWindows(w, true, opts...))
 	recs := hotRecords(1<<18, 100_000)
 	for _, r := range recs {
 		r.Timestamp = time.UnixMilli(1e9 + r.Offset/100) // 100,000 records a second
@@ -52,11 +52,20 @@ func BenchmarkHoppingCount10(b *testing.B) {
 	benchmarkWindows(b, Hopping(time.Minute, 6*time.Second, 0))
 }
 
+func BenchmarkHoppingCount10ByPanes(b *testing.B) {
+	benchmarkWindows(b, Hopping(time.Minute, 6*time.Second, 0), Panes())
+}
+
+func BenchmarkHoppingCount100ByPanes(b *testing.B) {
+	benchmarkWindows(b, Hopping(time.Minute, 600*time.Millisecond, 0), Panes())
+}
+
 func TestTumblingCountAllocatesNothingPerRecord(t *testing.T) {
 	for name, define := range map[string]func(*Builder){
 		"tumbling": hotWindows(Tumbling(time.Minute, 0), false),
 		"final":    hotWindows(Tumbling(time.Minute, 0), true),
 		"hopping":  hotWindows(Hopping(time.Minute, 6*time.Second, 0), false),
+		"panes":    hotWindows(Hopping(time.Minute, 6*time.Second, 0), false, Panes()),
 	} {
 		h := newHot(t, define)
 		var recs []*kgo.Record

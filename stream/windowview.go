@@ -50,6 +50,7 @@ func (a *App) storesOf(store string) (dbs []*state.DB, err error) {
 type shape struct {
 	end   func(start int64) (int64, error)
 	shows func(start, ms int64) bool // nil: all rows are the user's
+	panes any                        // *paneShape of the row's types, or nil
 }
 
 // A WindowView reads rows by key and time; see [View]. Both ends of a stretch of
@@ -120,7 +121,11 @@ func (v WindowView[K, V]) yieldWindows(db *state.DB, from, to int64,
 		yield(none, err)
 		return false
 	}
-	for r, err := range rows(view, from, to) {
+	found := rows(view, from, to)
+	if v.shape.panes != nil {
+		found = v.shape.panes.(*paneShape[K, V]).windows(view, rows, from, to)
+	}
+	for r, err := range found {
 		if err != nil {
 			yield(none, err)
 			return false

@@ -14,7 +14,9 @@ import (
 func viewed[V any](r *rig, store string, sessions bool) WindowView[string, V] {
 	return WindowView[string, V]{store, sessions, r.top.shapes[store], func() (dbs []*state.DB, _ error) {
 		for _, task := range r.sorted() {
-			dbs = append(dbs, task.db)
+			if task.db.Part(store) != nil {
+				dbs = append(dbs, task.db)
+			}
 		}
 		return dbs, nil
 	}}

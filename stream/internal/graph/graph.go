@@ -113,6 +113,10 @@ type Store struct {
 	// of a record: rows that were cut otherwise are other rows.
 	Windows string
 
+	// Panes is of window stores whose rows are of panes, of which windows are
+	// made.
+	Panes bool
+
 	// Retain is for how long rows are kept, in milliseconds: a window's from its
 	// start, a session's from its end, a version's from when the next one began.
 	Retain int64
