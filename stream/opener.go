@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/semelstream/semel/internal/assert"
 	"github.com/semelstream/semel/stream/internal/graph"
 	"github.com/semelstream/semel/stream/internal/runtime"
@@ -62,6 +64,13 @@ func (o *opener) onFinal(n *graph.Node, f func() error) {
 func (o *opener) settle(f func() error) error {
 	mark := o.task.Savepoint()
 	return o.task.Settle(mark, o.guarded(f))
+}
+
+// settleHeld is settle for a record that was held back, which is made if it is
+// to blame: a dead letter can be of it.
+func (o *opener) settleHeld(held func() *kgo.Record, f func() error) error {
+	mark := o.task.Savepoint()
+	return o.task.SettleHeld(mark, held, o.guarded(f))
 }
 
 func (o *opener) guarded(f func() error) (err error) {
