@@ -38,6 +38,11 @@ func New(t *Topology, cfg Config) (*App, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
+	if topic, ok := cfg.OnError.deadLetters(); ok {
+		if m := matching(t.graph, topic); m != nil {
+			return nil, fmt.Errorf("semel: Config.OnError sends dead letters to topic %q, which the pattern %q of a source matches: they would be read again; change the pattern so that it leaves the topic out, or give the topic another name", topic, m.Name)
+		}
+	}
 	return &App{topology: t, cfg: cfg, exit: cfg.OnExit, state: Starting, ended: make(chan struct{})}, nil
 }
 

@@ -18,6 +18,7 @@ func (b *Builder) check() {
 	}
 	b.checkSources()
 	b.checkPatterns()
+	b.checkPolicies()
 	b.checkStores()
 	for _, sub := range b.graph.Subs {
 		for _, group := range sub.Copart {
@@ -55,6 +56,35 @@ func (b *Builder) checkPatterns() {
 			}
 		}
 	}
+}
+
+// checkPolicies finds policies that could never do what they say.
+func (b *Builder) checkPolicies() {
+	for _, n := range b.graph.Nodes {
+		topic, ok := b.policies[n.ID].deadLetters()
+		if !ok {
+			continue
+		}
+		if t := matching(b.graph, topic); t != nil {
+			b.problem(n, "its dead letters would be read again: pattern %q matches topic %q; change the pattern so that it leaves the topic out, or give the topic another name", t.Name, topic)
+		}
+		if n.Kind == graph.GlobalTable {
+			b.problem(n, "a global table is read outside of transactions, so that its policy cannot be DeadLetter; give it Skip or Fail")
+		}
+	}
+}
+
+// matching is the pattern by which g would read what it writes to a topic that
+// its nodes do not name; nil if none does.
+func matching(g *graph.Graph, topic string) *graph.Topic {
+	written := func(t *graph.Topic) bool { return t.Sink && t.Name == topic }
+	if strings.HasPrefix(topic, "__") || slices.ContainsFunc(g.Topics, written) {
+		return nil // no pattern matches it
+	}
+	if i := slices.IndexFunc(g.Topics, func(t *graph.Topic) bool { return t.Matches(topic) }); i >= 0 {
+		return g.Topics[i]
+	}
+	return nil
 }
 
 // onCycle says that n is its own ancestor.

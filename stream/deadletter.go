@@ -11,7 +11,7 @@ import (
 )
 
 // ReadDeadLetter reads a record of a dead-letter topic: what failed, and the
-// record as it was read, with the headers that it had. Its Err has the text of
+// record as it was read, or as [Wait] held it, with the headers that it had. Its Err has the text of
 // the failure only.
 func ReadDeadLetter(k *kgo.Record) (*Failure, error) {
 	f := &Failure{Key: k.Key, Value: k.Value, Time: k.Timestamp}
@@ -38,6 +38,8 @@ func ReadDeadLetter(k *kgo.Record) (*Failure, error) {
 			f.Operator = v
 		case "__semel.errors.op":
 			f.Op = Op(v)
+		case "__semel.errors.held":
+			f.Held = v == "true"
 		case "__semel.errors.time":
 			ms, _ := strconv.ParseInt(v, 10, 64)
 			f.Time = time.UnixMilli(ms)

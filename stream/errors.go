@@ -3,6 +3,7 @@ package stream
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -41,11 +42,30 @@ func Skip(*Failure) Action { return Action{kind: runtime.ActSkip} }
 //	__semel.errors.operator
 //	__semel.errors.op            the step, an [Op]
 //	__semel.errors.time          the record's timestamp in milliseconds
+//	__semel.errors.held          "true" if it is as [Wait] held it; see [Failure]
 //
-// The first six are those of Kafka Streams. A timer has no record that could
-// be written: its failure stops the app.
-func DeadLetter(topic string) ErrorPolicy {
-	return func(*Failure) Action { return Action{runtime.ActDeadLetter, topic} }
+// The first six are those of Kafka Streams.
+//
+// Some failures have no record that could be written, and stop the app as [Fail]
+// does: those of a timer, of a result that an aggregate sends when the
+// transaction closes, and of a final result. A result replaces another one, and
+// what follows keeps account of both, so that it cannot be made up for from a
+// topic later. Skip lets them pass. The reader of a [GlobalTable] has no
+// transaction to write in: there DeadLetter stops the app too.
+func DeadLetter(topic string) ErrorPolicy { return deadLetters(topic).decide }
+
+// deadLetters is a topic of dead letters.
+type deadLetters string
+
+func (d deadLetters) decide(*Failure) Action { return Action{runtime.ActDeadLetter, string(d)} }
+
+// deadLetters is the topic that p sends all failed records to, if p was made by
+// [DeadLetter]. What a function of the user's decides is not known before.
+func (p ErrorPolicy) deadLetters() (topic string, known bool) {
+	if p == nil || reflect.ValueOf(p).Pointer() != reflect.ValueOf(DeadLetter("")).Pointer() {
+		return "", false
+	}
+	return p(nil).topic, true
 }
 
 // A Failure is a record that could not be processed. As an error it wraps
@@ -62,6 +82,11 @@ type Failure struct {
 	Err      error     // what the function returned, or the panic
 	Stack    []byte    // of a panic
 
+	// Held says that it is a record which [Wait] had held back. Its key and value
+	// are as they came to the join, in the codecs of the waiting store; Source is
+	// where the record was read that it was made of.
+	Held bool
+
 	app string
 }
 
@@ -73,9 +98,22 @@ func (f *Failure) Error() string {
 	}
 	text := fmt.Sprintf("operator %q failed (%s, %s): %v", f.Operator, f.Op, where, f.Err)
 	if h, ok := hints[f.Op]; ok && !f.explained() {
-		return h.code + ": " + text + "; " + h.do
+		return h.code + ": " + text + "; " + h.do + f.noLetter()
 	}
 	return text
+}
+
+// noLetter says why there is no dead letter, where one is spoken of.
+func (f *Failure) noLetter() string {
+	switch {
+	case f.Op != OpFunction && f.Op != OpEncode && f.Op != OpProduce && f.Op != OpDecode:
+		return ""
+	case f.Task == runtime.GlobalTask:
+		return " (not in a global table: nothing can be written from there)"
+	case f.Topic == "" && !f.Held:
+		return " (not here: it is a result, and no record that was read)"
+	}
+	return ""
 }
 
 // Code is short and stable, such as "SEMEL-DECODE"; docs/reference/errors.md
@@ -156,7 +194,7 @@ func (p ErrorPolicy) decide(f *Failure) (a Action) {
 // newFailure is f as users see it. In timers r is nil, in global tables t is.
 func newFailure(app string, t *runtime.Task, f *runtime.Failure, r *kgo.Record) *Failure {
 	p := &Failure{
-		Op: Op(f.Op), Operator: f.Operator, Task: runtime.GlobalTask, Err: f.Err, Stack: f.Stack, app: app,
+		Op: Op(f.Op), Operator: f.Operator, Task: runtime.GlobalTask, Err: f.Err, Stack: f.Stack, Held: f.Held, app: app,
 	}
 	if t != nil {
 		p.Task = t.ID().String()
@@ -190,5 +228,8 @@ func deadLetterHeaders(f *Failure) []kgo.RecordHeader {
 	add("__semel.errors.operator", f.Operator)
 	add("__semel.errors.op", string(f.Op))
 	add("__semel.errors.time", strconv.FormatInt(f.Time.UnixMilli(), 10))
+	if f.Held {
+		add("__semel.errors.held", "true")
+	}
 	return h
 }

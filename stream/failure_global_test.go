@@ -261,12 +261,17 @@ func TestARecordOfAGlobalTableThatCannotBeDecodedStopsTheApp(t *testing.T) {
 				f.policy(policy)
 			}
 			f.rate(0, "a", 1).put("rates", []byte("bad"), []byte("x")).start(rated())
-			f.stops("SEMEL-DECODE", `"rates"`, "task global", "rates/0 at offset 1")
+			f.stops("SEMEL-DECODE", `"rates"`, "task global", "rates/0 at offset 1", "not in a global table")
 			if n := f.w.End(seam.TP{Topic: "dead"}); n != 0 {
 				t.Errorf("%d dead letters", n)
 			}
 		})
 	}
+}
+
+func TestAGlobalTableHasNoDeadLetters(t *testing.T) {
+	_, err := stream.Build(rated(stream.OnError(stream.DeadLetter("dead"))))
+	hasParts(t, err, `"rates"`, "failure_global_test.go:", "its policy cannot be DeadLetter", "Skip or Fail")
 }
 
 func TestARecordOfAGlobalTableThatCannotBeDecodedIsLeftOutIfThePolicySaysSo(t *testing.T) {

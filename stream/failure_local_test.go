@@ -74,6 +74,48 @@ func TestFilesThatWereDamagedAreMovedAsideAndTheStateIsRebuilt(t *testing.T) {
 	}
 }
 
+func TestAGlobalTableThatWasDamagedIsMovedAsideAndReadAgain(t *testing.T) {
+	for _, files := range []string{"*.sst", "MANIFEST-*", "*"} {
+		t.Run(files, func(t *testing.T) {
+			l := fake(t)
+			in, out, rates := l.topic("in", 1), l.topic("sums", 1), l.topic("rates", 2, compacted, "compact")
+			define := func(b *stream.Builder) {
+				table := b.GlobalTable(stream.NewTopic(rates, codec.String, codec.Int64), "rates")
+				b.Stream(stream.NewTopic(in, codec.String, codec.Int64)).
+					JoinGlobal(table, func(k string, _ int64) (string, bool) { return k, true }, func(v, rate int64) int64 { return v * rate }).
+					To(stream.NewTopic(out, codec.String, codec.Int64))
+			}
+			dir := t.TempDir()
+			set := func(c *stream.Config) { c.StateDir = dir }
+			l.produce(rates, "a", 2)
+			l.produce(rates, "b", 3)
+			a := l.run(define, set)
+			l.produce(in, "a", 1)
+			l.wants(out, map[string]int64{"a": 2})
+			a.stop()
+			damage(t, filepath.Join(dir, "global", "rates", "db", files))
+			l.produce(rates, "b", 5)
+			a = l.run(define, set)
+			l.produce(in, "a", 10)
+			l.produce(in, "b", 10)
+			l.wants(out, map[string]int64{"a": 20, "b": 50})
+			a.stop()
+			moved, _ := filepath.Glob(filepath.Join(dir, "global", "rates.corrupt-*"))
+			if len(moved) != 1 || !a.logs.has("moved aside and is rebuilt from its topic") {
+				t.Errorf("moved aside: %v; the log should tell of it", moved)
+			}
+			// The new files are whole.
+			a = l.run(define, set)
+			l.produce(in, "b", 20)
+			l.wants(out, map[string]int64{"a": 20, "b": 100})
+			a.stop()
+			if again, _ := filepath.Glob(filepath.Join(dir, "global", "rates.corrupt-*")); len(again) != 1 {
+				t.Errorf("moved aside in the end: %v", again)
+			}
+		})
+	}
+}
+
 // damage turns bits in the middle third of each file.
 func damage(t *testing.T, pattern string) {
 	t.Helper()

@@ -174,8 +174,10 @@ func TestNoRecordIsWrittenToATopicThatAPatternOfTheAppMatches(t *testing.T) {
 		b.Stream(anyOrders, stream.Matching(ordersRE)).
 			Route(func(stream.Record[string, int64]) stream.Topic[string, int64] { return anyOrders.Named("orders-done") })
 	}
+	// What a function decides is known when it has.
+	letter := func(f *stream.Failure) stream.Action { return stream.DeadLetter("orders-dead")(f) }
 	dead := func(b *stream.Builder) {
-		b.Stream(anyOrders, stream.Matching(ordersRE), stream.OnError(stream.DeadLetter("orders-dead"))).To(failSums)
+		b.Stream(anyOrders, stream.Matching(ordersRE), stream.OnError(letter)).To(failSums)
 	}
 	for name, define := range map[string]func(*stream.Builder){"orders-done": route, "orders-dead": dead} {
 		f := newFailing(t).topics(1, "sums", "orders-a", name).start(define)
@@ -187,6 +189,42 @@ func TestNoRecordIsWrittenToATopicThatAPatternOfTheAppMatches(t *testing.T) {
 		f.stops("SEMEL-PATTERN", "topic "+name, "leaves the topic out").incompatible()
 		if n := f.w.End(seam.TP{Topic: name}); n != 0 {
 			t.Errorf("%s has %d records", name, n)
+		}
+	}
+}
+
+func TestDeadLettersThatAPatternWouldReadAgainAreRefusedBeforeTheyAreWritten(t *testing.T) {
+	read := func(dead string, more ...func(*stream.Builder)) func(*stream.Builder) {
+		return func(b *stream.Builder) {
+			b.Stream(anyOrders, stream.Matching(ordersRE)).
+				MapValues(func(n int64) int64 { return n }, stream.OnError(stream.DeadLetter(dead)), stream.Name("map")).To(failSums)
+			for _, f := range more {
+				f(b)
+			}
+		}
+	}
+	_, err := stream.Build(read("orders-dead"))
+	hasParts(t, err, `"map"`, "failure_patterns_test.go:", `pattern "orders-.*" matches topic "orders-dead"`, "leaves the topic out")
+	// A topic that the topology writes to matches no pattern.
+	writes := func(b *stream.Builder) {
+		b.Stream(failIn).To(stream.NewTopic("orders-dead", codec.String, codec.Int64))
+	}
+	for _, define := range []func(*stream.Builder){read("dead"), read("my-orders-dead"), read("orders-dead", writes)} {
+		if _, err := stream.Build(define); err != nil {
+			t.Error(err)
+		}
+	}
+	topology, err := stream.Build(copies())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := stream.Config{AppID: "app", Brokers: []string{"localhost:1"}, OnError: stream.DeadLetter("orders-dead")}
+	_, err = stream.New(topology, cfg)
+	hasParts(t, err, "Config.OnError", `"orders-dead"`, `"orders-.*"`, "another name")
+	for _, p := range []stream.ErrorPolicy{stream.DeadLetter("dead"), stream.Skip, nil} {
+		cfg.OnError = p
+		if _, err := stream.New(topology, cfg); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -37,8 +37,8 @@ type globalNode[K, V any] struct {
 // A tombstone deletes, a record without key is dropped. Rows have Kafka's
 // timestamps: Topic.EventTime is not asked. A record that cannot be decoded
 // stops the app, or is left out if the policy is [Skip]. There is no
-// transaction that a dead letter could be in, so that [DeadLetter] stops the
-// app, too; give the table an [OnError] of its own.
+// transaction that a dead letter could be in, so that a [DeadLetter] of the
+// app stops it, too; give the table an [OnError] of its own, of Skip or [Fail].
 func (b *Builder) GlobalTable[K, V any](t Topic[K, V], store string, opts ...TableSourceOption) GlobalTable[K, V] {
 	set := settingsOf(opts)
 	n := &globalNode[K, V]{b: b, key: t.Key, value: t.Value}

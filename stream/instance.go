@@ -186,10 +186,19 @@ func (in *instance) Flush() (err error) {
 	for _, fl := range in.flushes {
 		in.o.enter(fl.node)
 		if err := fl.f(); err != nil {
-			return in.o.fail(fl.node, runtime.OpFunction, err)
+			return in.flushFailed(fl.node, err)
 		}
 	}
 	return nil
+}
+
+// flushFailed is what ends a flush. What has been judged already, or tells of a
+// dead letter that could not be written, has a Failure in it and stays whole.
+func (in *instance) flushFailed(n *graph.Node, err error) error {
+	if _, ok := errors.AsType[*runtime.Failure](err); ok {
+		return err
+	}
+	return in.o.fail(n, runtime.OpFunction, err)
 }
 
 // Save implements runtime.Instance.

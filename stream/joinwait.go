@@ -7,6 +7,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/semelstream/semel/codec"
 	"github.com/semelstream/semel/state"
 	"github.com/semelstream/semel/stream/internal/graph"
@@ -157,6 +159,19 @@ func (p *delayPort[K, V]) free(key K, ms int64) (ref state.Ref, err error) {
 type delayed[K, V any] struct {
 	row []byte // its key in the store
 	rec Record[K, V]
+
+	// As it waited, for a dead letter.
+	key, value []byte
+	source     Source
+}
+
+// held is the record as it waited. It was not read if it was told of when a
+// transaction closed: it has no source then.
+func (d *delayed[K, V]) held() *kgo.Record {
+	return &kgo.Record{
+		Topic: d.source.Topic, Partition: d.source.Partition, Offset: d.source.Offset,
+		Key: d.key, Value: d.value, Headers: toKafka(d.rec.Headers), Timestamp: d.rec.Time,
+	}
 }
 
 // delayChunk is how many records are read before they are joined.
@@ -173,11 +188,12 @@ func (p *delayPort[K, V]) release() error {
 		if err != nil {
 			return p.o.rowsFailed(p.node, err)
 		}
-		for _, d := range due {
+		for i := range due {
+			d := &due[i]
 			if err := p.kv.Delete(d.row, d.rec.Time.UnixMilli()); err != nil {
 				return p.o.rowsFailed(p.node, err)
 			}
-			if err := p.o.settle(func() error { return p.join.push(d.rec) }); err != nil {
+			if err := p.o.settleHeld(d.held, func() error { return p.join.push(d.rec) }); err != nil {
 				return err
 			}
 		}
@@ -201,17 +217,18 @@ func (p *delayPort[K, V]) due(to int64) (list []delayed[K, V], err error) {
 			next = ms
 			break
 		}
-		key, err := p.key.Decode(bytes.Clone(encoded))
-		if err != nil {
+		d := delayed[K, V]{
+			row: bytes.Clone(row.Key), key: bytes.Clone(encoded), value: row.Value.new,
+			source: Source{row.Value.topic, row.Value.partition, row.Value.offset},
+			rec:    Record[K, V]{Time: timeOf(ms), Headers: row.Value.headers},
+		}
+		if d.rec.Key, err = p.key.Decode(d.key); err != nil {
 			return nil, err
 		}
-		v, err := p.value.Decode(row.Value.new)
-		if err != nil {
+		if d.rec.Value, err = p.value.Decode(d.value); err != nil {
 			return nil, err
 		}
-		list = append(list, delayed[K, V]{bytes.Clone(row.Key), Record[K, V]{
-			Key: key, Value: v, Time: timeOf(ms), Headers: row.Value.headers,
-		}})
+		list = append(list, d)
 	}
 	p.first.set(next)
 	return list, nil

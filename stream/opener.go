@@ -66,6 +66,13 @@ func (o *opener) settle(f func() error) error {
 	return o.task.Settle(mark, o.guarded(f))
 }
 
+// settleHeld is settle for a record that was held back, which is made if it is
+// to blame: a dead letter can be of it.
+func (o *opener) settleHeld(held func() *kgo.Record, f func() error) error {
+	mark := o.task.Savepoint()
+	return o.task.SettleHeld(mark, held, o.guarded(f))
+}
+
 func (o *opener) guarded(f func() error) (err error) {
 	defer o.in.recovered(&err)
 	return f()

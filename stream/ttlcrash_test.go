@@ -74,3 +74,24 @@ func TestStoresForgetTheSameAfterCrashesAndOnALostDisk(t *testing.T) {
 		})
 	}
 }
+
+// Without its time a store would take what is long too old for new.
+func TestTheTimeOfAStoreWithTTLIsKept(t *testing.T) {
+	words := stream.NewTopic("words", codec.String, codec.String)
+	d := streamtest.New(t, func(b *stream.Builder) {
+		kv := b.Store("kv", codec.String, codec.String, stream.TTL(50*ms))
+		b.Stream(words).ProcessValues(func(c *stream.ValueContext[string], r stream.Record[string, string]) error {
+			if r.Value == "" {
+				return nil
+			}
+			return kv.In(c).Put(r.Key, r.Value)
+		}, stream.Uses(kv))
+	})
+	d.PutAt(words, "new", "x", time.UnixMilli(100))
+	d.Crash()
+	d.PutAt(words, "old", "x", time.UnixMilli(10))
+	d.PutAt(words, "nobody", "", time.UnixMilli(11))
+	if got := d.Rows[string, string]("kv"); len(got) != 1 || got["new"] != "x" {
+		t.Errorf("there are %v", got)
+	}
+}

@@ -155,14 +155,27 @@ func (t *task) resume() {
 	}
 }
 
+// failedAlone is failed where there is no record at hand: what failed is a
+// result, a timer, or a record that an operator had held back. It does not come
+// again as the record at hand would.
+func (t *task) failedAlone(held *kgo.Record, err error) error {
+	var f *Failure
+	if errors.As(err, &f) {
+		f.Held = held != nil
+	}
+	err = t.failed(held, err)
+	var m *MissingTopic
+	if errors.As(err, &m) && t.w.app.unknown(m.Topic) {
+		return &unlearned{m.Topic}
+	}
+	return err
+}
+
 // failed asks the policy what becomes of a record whose effects were undone.
 // It returns nil if the task goes on without it.
 func (t *task) failed(r *kgo.Record, err error) error {
 	var m *MissingTopic
 	if errors.As(err, &m) && t.w.app.unknown(m.Topic) {
-		if r == nil {
-			return &unlearned{m.Topic}
-		}
 		return m
 	}
 	if t.corrupted(err) {
@@ -197,8 +210,8 @@ func (t *task) failed(r *kgo.Record, err error) error {
 	}
 }
 
-// deadLetter writes the record as it was read, with the failure in its
-// headers, into the transaction.
+// deadLetter writes the record as it was read, or held back, with the failure in
+// its headers, into the transaction.
 func (t *task) deadLetter(r *kgo.Record, f *Failure, v Verdict) error {
 	s, err := t.Sink(v.DeadLetter)
 	if err != nil && t.w.app.unknown(v.DeadLetter) {
@@ -208,7 +221,11 @@ func (t *task) deadLetter(r *kgo.Record, f *Failure, v Verdict) error {
 		return fault("DEAD-LETTER", "a record failed and its dead-letter topic cannot be written",
 			t.whereDead(r, v), fmt.Errorf("%w; the record failed by %w", ErrNoTopic, f), "create the topic")
 	}
-	t.Stage(s, r.Partition%s.Partitions, r.Key, r.Value, r.Timestamp.UnixMilli(), append(r.Headers[:len(r.Headers):len(r.Headers)], v.Headers...))
+	from := r.Partition
+	if from < 0 { // of a held record that was not read
+		from = t.id.Partition
+	}
+	t.Stage(s, from%s.Partitions, r.Key, r.Value, r.Timestamp.UnixMilli(), append(r.Headers[:len(r.Headers):len(r.Headers)], v.Headers...))
 	if t.tooLarge != nil {
 		t.tooLarge = nil
 		return fault("DEAD-LETTER", "a record failed and is too large for its dead-letter topic",
@@ -219,7 +236,11 @@ func (t *task) deadLetter(r *kgo.Record, f *Failure, v Verdict) error {
 }
 
 func (t *task) whereDead(r *kgo.Record, v Verdict) string {
-	return fmt.Sprintf("topic %s, task %s, record %s/%d at offset %d", v.DeadLetter, t.id, r.Topic, r.Partition, r.Offset)
+	where := fmt.Sprintf("topic %s, task %s", v.DeadLetter, t.id)
+	if r.Topic == "" {
+		return where
+	}
+	return where + fmt.Sprintf(", record %s/%d at offset %d", r.Topic, r.Partition, r.Offset)
 }
 
 // wallTimers fires what is due by the clock.

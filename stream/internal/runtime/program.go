@@ -99,6 +99,7 @@ type Failure struct {
 	Err      error
 	Stack    []byte // of a panic
 	Policy   Policy // the operator's own; nil is the app's
+	Held     bool   // the record is one that an operator had held back
 }
 
 // Error names the operator and the reason.

@@ -32,12 +32,14 @@ type Task struct {
 	wall       func() time.Time
 	now        *kgo.Record // the record at hand; nil in timers, Flush and Open
 	commitSoon bool
-	decide     func(error) error // the policy for failures without a record; nil returns them
-	tooLarge   error             // what was staged does not fit its topic
-	marks      uint64            // how often mark was called
-	onUndo     func()            // nil or what else is to be taken back
-	dropped    func(operator, reason string)
-	globals    func(store string) *state.Shared
+	// decide asks the policy about what failed with no record at hand, given the
+	// one that was held back, if it was one; nil returns the error.
+	decide   func(held *kgo.Record, err error) error
+	tooLarge error  // what was staged does not fit its topic
+	marks    uint64 // how often mark was called
+	onUndo   func() // nil or what else is to be taken back
+	dropped  func(operator, reason string)
+	globals  func(store string) *state.Shared
 }
 
 // A TaskConfig is what a Task is made of.
@@ -187,12 +189,20 @@ func (t *Task) finish(mark int, err error) error {
 func (t *Task) Savepoint() int { return t.mark() }
 
 // Settle ends what began with Savepoint and failed with err, if it failed.
-func (t *Task) Settle(mark int, err error) error {
+func (t *Task) Settle(mark int, err error) error { return t.SettleHeld(mark, none, err) }
+
+// SettleHeld is Settle for a record that an operator has held back and let go:
+// the policy is asked about that one, which is made if it failed. Its key and
+// value are as they were held, its topic, partition and offset where it was
+// read; without a topic that is not known.
+func (t *Task) SettleHeld(mark int, held func() *kgo.Record, err error) error {
 	if err = t.finish(mark, err); err == nil || t.decide == nil {
 		return err
 	}
-	return t.decide(err)
+	return t.decide(held(), err)
 }
+
+func none() *kgo.Record { return nil }
 
 // mark is where undo goes back to.
 func (t *Task) mark() int {

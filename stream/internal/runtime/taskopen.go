@@ -97,7 +97,7 @@ func (w *worker) newTask(ctx context.Context, id seam.Task) (*task, error) {
 		ID: id, Sub: sub, Context: ctx, DB: db, Wall: a.env.Clock.Now, App: a.cfg.App, Globals: a.Global,
 		Dropped: func(op, reason string) { t.drops[dropKey{op, reason}]++ },
 	}, w.sinks, w.arena)
-	t.decide = func(err error) error { return t.failed(nil, err) }
+	t.decide = t.failedAlone
 	for i, topic := range sub.Sources {
 		if topic.Pattern != nil {
 			for _, tp := range a.readsOf(id, topic) {
