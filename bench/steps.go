@@ -1,6 +1,7 @@
 package main
 
 import (
+	"sync"
 	"time"
 
 	"github.com/semelstream/semel/internal/seam"
@@ -11,6 +12,7 @@ import (
 // it looks at come from the worker's goroutine and from that of its ending
 // transaction, one after the other: the next one closes when the last has ended.
 type steps struct {
+	mu                             sync.Mutex
 	at                             time.Time // of the last stop
 	begun                          time.Time
 	commit, flush, prepare, endTxn []time.Duration
@@ -29,6 +31,8 @@ func (s *steps) stop(point string) {
 	default:
 		return // of others, some of them of other goroutines
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	now := time.Now()
 	since := now.Sub(s.at)
 	s.at = now
@@ -47,10 +51,14 @@ func (s *steps) stop(point string) {
 
 // forget drops what was before the mark.
 func (s *steps) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.commit, s.flush, s.prepare, s.endTxn = nil, nil, nil, nil
 }
 
 func (s *steps) report(r *result) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	r.Commit, r.Flush = quantilesOf(s.commit), quantilesOf(s.flush)
 	r.Prepare, r.EndTxn = quantilesOf(s.prepare), quantilesOf(s.endTxn)
 }

@@ -149,22 +149,23 @@ func (a *admin) create(ctx context.Context, specs []seam.TopicSpec) (missing []s
 	if err != nil {
 		return specs, err
 	}
-	by := make(map[string]seam.TopicSpec, len(specs))
-	for _, s := range specs {
-		by[s.Name] = s
-	}
+	answers := make(map[string]kmsg.CreateTopicsResponseTopic, len(specs))
 	for _, t := range resp.Topics {
+		answers[t.Topic] = t
+	}
+	for _, spec := range specs { // in our order: the broker's is another each time
+		t := answers[spec.Name]
 		terr := kerr.ErrorForCode(t.ErrorCode)
 		if terr == nil || errors.Is(terr, kerr.TopicAlreadyExists) {
 			continue
 		}
-		terr = fmt.Errorf("topic %s: %w", t.Topic, terr)
+		terr = fmt.Errorf("topic %s: %w", spec.Name, terr)
 		if msg := deref(t.ErrorMessage); msg != "" {
 			terr = fmt.Errorf("%w (%s)", terr, msg)
 		}
-		missing = append(missing, by[t.Topic])
+		missing = append(missing, spec)
 		if err == nil || transient(err) && !transient(terr) {
-			err = explain(terr, "Create", "topic "+t.Topic)
+			err = explain(terr, "Create", "topic "+spec.Name)
 		}
 	}
 	return missing, err
