@@ -145,6 +145,9 @@ func (p *Producer) ProduceFirst(ctx context.Context, recs []*kgo.Record) error {
 			}
 		})
 	}
+	hurry, enough := context.WithCancel(ctx)
+	defer enough()
+	go func() { _ = p.cl.Flush(hurry) }() // else they would linger
 	select {
 	case <-written:
 	case <-ctx.Done():
