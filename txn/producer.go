@@ -135,11 +135,8 @@ func (p *Producer) ProduceFirst(ctx context.Context, recs []*kgo.Record) error {
 	var left atomic.Int64
 	left.Store(int64(len(recs)))
 	written := make(chan struct{})
-	p.prepared = false
-	p.produced += int64(len(recs))
 	for _, r := range recs {
-		p.cl.Produce(context.Background(), r, func(r *kgo.Record, err error) {
-			p.done(r, err)
+		p.produce(r, func(*kgo.Record, error) {
 			if left.Add(-1) == 0 {
 				close(written)
 			}
