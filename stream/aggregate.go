@@ -153,12 +153,7 @@ type aggregatePort[K, V, A any] struct {
 }
 
 func (p *aggregatePort[K, V, A]) push(r Record[K, V]) error {
-	switch {
-	case r.NoKey:
-		p.o.drop(p.node, noKey)
-		return nil
-	case r.NoValue:
-		p.o.drop(p.node, tombstoned)
+	if p.o.lacks(p.node, r.NoKey, r.NoValue) {
 		return nil
 	}
 	ref, old, oldMs, had, err := p.kv.Find(r.Key)

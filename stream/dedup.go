@@ -118,12 +118,7 @@ func (p *dedupPort[K, V, ID]) resume(now int64) {
 }
 
 func (p *dedupPort[K, V, ID]) push(r Record[K, V]) error {
-	switch {
-	case r.NoKey:
-		p.o.drop(p.node, noKey)
-		return nil
-	case r.NoValue:
-		p.o.drop(p.node, tombstoned)
+	if p.o.lacks(p.node, r.NoKey, r.NoValue) {
 		return nil
 	}
 	ms := r.Time.UnixMilli()

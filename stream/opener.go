@@ -133,6 +133,19 @@ func (o *opener) addTimer(n *graph.Node, t *timer) {
 // drop counts a record that n leaves out.
 func (o *opener) drop(n *graph.Node, reason string) { o.task.Dropped(n.Name, reason) }
 
+// lacks drops a record that has no key or no value, for operators that need both.
+func (o *opener) lacks(n *graph.Node, withoutKey, withoutValue bool) bool {
+	switch {
+	case withoutKey:
+		o.drop(n, noKey)
+	case withoutValue:
+		o.drop(n, tombstoned)
+	default:
+		return false
+	}
+	return true
+}
+
 // Reasons for drops.
 const (
 	noKey      = "no key"

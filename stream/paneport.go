@@ -132,12 +132,7 @@ type panePort[K, V, A any] struct {
 }
 
 func (p *panePort[K, V, A]) push(r Record[K, V]) error {
-	switch {
-	case r.NoKey:
-		p.o.drop(p.node, noKey)
-		return nil
-	case r.NoValue:
-		p.o.drop(p.node, tombstoned)
+	if p.o.lacks(p.node, r.NoKey, r.NoValue) {
 		return nil
 	}
 	ms := r.Time.UnixMilli()

@@ -162,12 +162,7 @@ type windowPort[K, V, A any] struct {
 }
 
 func (p *windowPort[K, V, A]) push(r Record[K, V]) (err error) {
-	switch {
-	case r.NoKey:
-		p.o.drop(p.node, noKey)
-		return nil
-	case r.NoValue:
-		p.o.drop(p.node, tombstoned)
+	if p.o.lacks(p.node, r.NoKey, r.NoValue) {
 		return nil
 	}
 	ms := r.Time.UnixMilli()
