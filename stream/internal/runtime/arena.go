@@ -1,6 +1,11 @@
 package runtime
 
-import "github.com/twmb/franz-go/pkg/kgo"
+import (
+	"context"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
 
 const (
 	arenaRecords = 1024
@@ -30,18 +35,35 @@ type space struct {
 	ci      int
 }
 
-// record returns an empty record.
-func (a *space) record() *kgo.Record {
+// record returns a record for topic, which has nothing else in it.
+//
+// A record that was used before is cleared field by field, and its pointers are
+// left alone where they do not change: each one that is written has its price
+// while the garbage collector runs, which is often.
+func (a *space) record(topic string, partition int32, ms int64) *kgo.Record {
 	if a.ri == len(a.records) {
 		a.records = append(a.records, make([]kgo.Record, arenaRecords))
 	}
 	r := &a.records[a.ri][a.rn]
-	*r = kgo.Record{Headers: r.Headers[:0]}
 	if a.rn++; a.rn == arenaRecords {
 		a.ri, a.rn = a.ri+1, 0
 	}
+	if r.Topic != topic {
+		r.Topic = topic
+	}
+	if len(r.Headers) > 0 {
+		r.Headers = r.Headers[:0]
+	}
+	if r.Context != background {
+		r.Context = background
+	}
+	r.Partition, r.Timestamp = partition, time.UnixMilli(ms)
+	r.Attrs, r.ProducerEpoch, r.ProducerID, r.LeaderEpoch, r.Offset = kgo.RecordAttrs{}, 0, 0, 0, 0
 	return r
 }
+
+// background is what the client gives a record without a context.
+var background = context.Background()
 
 // copy returns a copy of b that lives until reset; nil stays nil.
 func (a *space) copy(b []byte) []byte {

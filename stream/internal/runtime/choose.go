@@ -46,7 +46,9 @@ func (t *task) timeHead(in *input) bool {
 		ms, ok := t.inst.Time(in.index, r)
 		if ok {
 			in.head, in.timed = ms, true
-			in.emptySince = noTime
+			if !in.emptySince.IsZero() {
+				in.emptySince = noTime
+			}
 			return true
 		}
 		in.pop()

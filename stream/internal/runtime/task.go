@@ -138,8 +138,7 @@ func (t *Task) Stage(s *Sink, partition int32, key, value []byte, ms int64, head
 		}
 	}
 	s.use(t.sinks, partition)
-	r := t.arena.record()
-	r.Topic, r.Partition, r.Timestamp = s.Topic, partition, time.UnixMilli(ms)
+	r := t.arena.record(s.Topic, partition, ms)
 	r.Key, r.Value = t.arena.copy(key), t.arena.copy(value)
 	if len(headers) > 0 {
 		r.Headers = append(r.Headers[:0], headers...)

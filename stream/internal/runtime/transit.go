@@ -15,9 +15,7 @@ import (
 //
 // At most two are under way: the open one, and the one before it, which is
 // ending. The open one follows when the records of the other are written: its own
-// would change places with them in a partition, and before that the markers of
-// the last transaction of its producer are hardly written, so that the request
-// for its partitions would only be turned away. If the ending one does not end
+// would change places with them in a partition. If the ending one does not end
 // well, the open one is lost with it: it was made from what that one did.
 type transit struct {
 	txn    seam.Transaction
@@ -33,7 +31,7 @@ type transit struct {
 
 	// Guarded by worker.mu.
 	adds     []seam.TP
-	queue    []*kgo.Record
+	queue    chunks
 	fresh    bool // the first record of a partition is in queue
 	crowded  bool // the loop waits until the queue is empty
 	closed   bool // nothing more is handed over
@@ -92,31 +90,33 @@ func (w *worker) handOver(ctx context.Context, t *task) error {
 	}
 	w.transit.output = true
 	w.changed()
-	crowded := w.push(ctx, t.staged)
-	clear(t.staged)
-	t.staged = t.staged[:0]
+	next, crowded := w.push(ctx, t.staged)
+	t.staged = next
 	if crowded {
 		return w.awaitRoom(ctx, w.transit)
 	}
 	return nil
 }
 
-// push gives the open transaction partitions and records. It says if many of
-// them wait.
-func (w *worker) push(ctx context.Context, records []*kgo.Record) (crowded bool) {
+// push gives the open transaction partitions and records, and returns an empty
+// slice for the next ones. It says if many wait.
+func (w *worker) push(ctx context.Context, records []*kgo.Record) (next []*kgo.Record, crowded bool) {
 	x := w.transit
+	next = records[:0]
 	w.mu.Lock()
 	x.adds = append(x.adds, w.sinks.add...)
-	x.queue = append(x.queue, records...)
+	if x.queue.push(records) {
+		next = w.pool.get()
+	}
 	x.fresh = x.fresh || w.sinks.fresh && len(records) > 0
-	crowded = len(x.queue) >= w.app.cfg.Queue
+	crowded = x.queue.n >= w.app.cfg.Queue
 	w.mu.Unlock()
 	w.sinks.add = w.sinks.add[:0]
 	if len(records) > 0 {
 		w.sinks.fresh = false
 	}
 	w.send(ctx, x)
-	return crowded
+	return next, crowded
 }
 
 // awaitRoom waits until what was handed over has gone to the producer.
@@ -126,7 +126,7 @@ func (w *worker) awaitRoom(ctx context.Context, x *transit) error {
 			return err
 		}
 		w.mu.Lock()
-		x.crowded = len(x.queue) > 0
+		x.crowded = x.queue.n > 0
 		crowded, err := x.crowded, x.err
 		w.mu.Unlock()
 		if !crowded || err != nil {
@@ -167,6 +167,7 @@ func (w *worker) carrySteps(ctx context.Context, x *transit) error {
 			if err := x.txn.Add(ctx, l.adds); err != nil {
 				return err
 			}
+			l.joined += len(l.adds)
 		}
 		if err := x.produce(ctx, w.app.cfg.Settle); err != nil {
 			return err
@@ -174,7 +175,7 @@ func (w *worker) carrySteps(ctx context.Context, x *transit) error {
 		switch {
 		case l.last:
 			return w.endSteps(ctx, x)
-		case len(l.adds) == 0 && len(l.records) == 0:
+		case len(l.adds) == 0 && l.records.n == 0:
 			x.signal.Wait(ctx, time.Second)
 		}
 		if ctx.Err() != nil {
@@ -187,14 +188,14 @@ func (w *worker) carrySteps(ctx context.Context, x *transit) error {
 // of partitions, those go ahead.
 func (x *transit) produce(ctx context.Context, much int) error {
 	l := &x.load
-	if l.fresh && len(l.records) >= much {
+	if l.fresh && l.records.n >= much {
 		l.pickFirsts()
 		if err := x.txn.ProduceFirst(ctx, l.firsts); err != nil {
 			return err
 		}
 	}
-	if len(l.records) > 0 {
-		x.txn.Produce(l.records)
+	for _, records := range l.records.list {
+		x.txn.Produce(records)
 	}
 	return nil
 }
@@ -202,12 +203,13 @@ func (x *transit) produce(ctx context.Context, much int) error {
 // A load is what a transaction's goroutine carries at a time.
 type load struct {
 	adds    []seam.TP
-	records []*kgo.Record
+	records chunks
 	fresh   bool // records has the first one of a partition
 	last    bool // nothing follows
 
 	firsts []*kgo.Record
-	seen   map[seam.TP]bool // of the transaction
+	joined int              // partitions of the transaction
+	seen   map[seam.TP]bool // those of them whose first record was met
 }
 
 // pickFirsts moves the first record of each partition out of records. Those of a
@@ -217,34 +219,58 @@ func (l *load) pickFirsts() {
 	if l.seen == nil {
 		l.seen = map[seam.TP]bool{}
 	}
-	rest := l.records[:0]
-	var tp seam.TP
-	for _, r := range l.records {
-		if r.Topic == tp.Topic && r.Partition == tp.Partition { // as the one before
-			rest = append(rest, r)
-			continue
+	var last seam.TP
+	isFirst := func(r *kgo.Record) bool {
+		if r.Topic == last.Topic && r.Partition == last.Partition { // as the one before
+			return false
 		}
-		if tp = (seam.TP{Topic: r.Topic, Partition: r.Partition}); l.seen[tp] {
-			rest = append(rest, r)
-			continue
+		last = seam.TP{Topic: r.Topic, Partition: r.Partition}
+		if l.seen[last] {
+			return false
 		}
-		l.seen[tp] = true
-		l.firsts = append(l.firsts, r)
+		l.seen[last] = true
+		return true
 	}
-	clear(l.records[len(rest):])
-	l.records = rest
+	for i, records := range l.records.list {
+		if len(l.seen) == l.joined {
+			break
+		}
+		l.records.list[i] = l.pick(records, isFirst)
+	}
+	l.records.n -= len(l.firsts)
+}
+
+// pick moves those out of records that are first ones.
+func (l *load) pick(records []*kgo.Record, isFirst func(*kgo.Record) bool) (rest []*kgo.Record) {
+	rest = records[:0]
+	for i, r := range records {
+		switch {
+		case isFirst(r):
+			l.firsts = append(l.firsts, r)
+		case len(rest) == i:
+			rest = records[:i+1]
+		default:
+			rest = append(rest, r)
+		}
+	}
+	return rest
 }
 
 // unload takes what was handed over, as far as it may go, and gives the memory
 // of the load before in exchange.
 func (w *worker) unload(x *transit) {
 	l := &x.load
-	clear(l.records)
-	l.records = l.records[:0]
 	l.adds, l.fresh = l.adds[:0], false
 	w.mu.Lock()
-	if w.mayProduce(x) {
+	w.pool.put(&l.records)
+	produce := w.mayProduce(x)
+	if produce || !w.app.cfg.Continuous {
+		// Where transactions follow at once, the markers of the last one of this
+		// producer are hardly written before the records of the other's: the request
+		// would only be turned away.
 		l.adds, x.adds = x.adds, l.adds
+	}
+	if produce {
 		l.records, x.queue = x.queue, l.records
 		l.fresh, x.fresh = x.fresh, false
 		l.last = x.closed
@@ -252,7 +278,7 @@ func (w *worker) unload(x *transit) {
 	if x.closed && !x.output {
 		l.adds = l.adds[:0] // nothing came of it
 	}
-	room := x.crowded && len(x.queue) == 0
+	room := x.crowded && x.queue.n == 0
 	w.mu.Unlock()
 	if room {
 		w.signal.Notify()
@@ -311,11 +337,13 @@ func (w *worker) newTransit(txn seam.Transaction, before *transit) *transit {
 	if old := w.spare; old != nil {
 		w.spare = nil
 		l := &old.load
-		clear(l.records)
 		clear(l.firsts)
 		clear(l.seen)
-		x.adds, x.queue = old.adds[:0], old.queue[:0]
-		x.load = load{adds: l.adds[:0], records: l.records[:0], firsts: l.firsts[:0], seen: l.seen}
+		x.adds, x.queue.list = old.adds[:0], old.queue.list[:0]
+		w.mu.Lock()
+		w.pool.put(&l.records)
+		w.mu.Unlock()
+		x.load = load{adds: l.adds[:0], records: l.records, firsts: l.firsts[:0], seen: l.seen}
 	}
 	return x
 }

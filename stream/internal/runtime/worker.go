@@ -34,12 +34,13 @@ type worker struct {
 	log    *zap.Logger
 	signal seam.Signal
 
-	mu      sync.Mutex // guards the next five; never held across a call into a seam
+	mu      sync.Mutex // guards the next six; never held across a call into a seam
 	wanted  map[seam.Task]bool
 	inbox   []*order
 	txn     seam.Txn // nil between sessions
 	transit *transit // the open transaction, nil between sessions
-	dead    bool     // the goroutine has ended
+	pool    pool
+	dead    bool // the goroutine has ended
 
 	running atomic.Int32 // tasks at work, for the state
 	resting atomic.Bool  // paused, with nothing in hand
@@ -81,6 +82,9 @@ func (w *worker) fresh() {
 	w.sinks = newSinks(w.app.cfg.App, w.app.partitions)
 	w.sinks.max, w.sinks.busyAt = w.app.maxRecord, w.app.cfg.Busy
 	w.arena = &arena{}
+	w.mu.Lock()
+	w.pool = pool{} // its slices point into the arena before
+	w.mu.Unlock()
 }
 
 // run is the worker's goroutine. It returns nil after a stop, else why the app
@@ -153,8 +157,9 @@ func (w *worker) session(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("opening the producer: %w", err)
 	}
+	first := w.newTransit(t.Open(), nil)
 	w.mu.Lock()
-	w.txn, w.transit = t, w.newTransit(t.Open(), nil)
+	w.txn, w.transit = t, first
 	w.mu.Unlock()
 	w.app.env.Stops.At("init")
 	w.purgeAt = w.app.env.Clock.Now().Add(w.app.cfg.PurgeInterval)
