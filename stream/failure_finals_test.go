@@ -56,3 +56,38 @@ func TestFinalOfAStoreWithRowsSendsWhatClosesFromThenOn(t *testing.T) {
 		}
 	}
 }
+
+// A Final that was taken out and put back is a new one, with its disk and without:
+// what closed in between is not sent.
+func TestFinalThatIsPutBackBeginsAnew(t *testing.T) {
+	counted := func(b *stream.Builder) stream.WindowedTable[string, int64] {
+		return b.Stream(failIn).GroupByKey().Windowed(stream.Tumbling(10*ms, 5*ms)).Count("counts", stream.Retain(time.Hour))
+	}
+	without := func(b *stream.Builder) { counted(b) }
+	with := func(b *stream.Builder) {
+		counted(b).Final().ToStream(func(w stream.Windowed[string]) string { return w.Key }).To(failSums)
+	}
+	for _, lost := range []bool{false, true} {
+		name := "kept disk"
+		if lost {
+			name = "lost disk"
+		}
+		t.Run(name, func(t *testing.T) {
+			f := newFailing(t).topics(1, "in", "sums").start(with)
+			f.at("in", 0, "first", 0, 1).at("in", 0, "open", 0, 17).processed()
+			f.w.Advance(10 * time.Second) // the times are on disk
+			f.w.Kill(f.p)
+			f.instead(without).at("in", 0, "between", 0, 30).at("in", 0, "later", 0, 60).processed()
+			f.w.Advance(10 * time.Second)
+			f.w.Kill(f.p)
+			if lost {
+				f.p.Disk().Wipe()
+			}
+			f.instead(with).at("in", 0, "end", 0, 61).processed()
+			f.at("in", 0, "last", 0, 90).processed()
+			if got, want := f.sent(), []string{"end=1", "first=1", "later=1"}; !slices.Equal(got, want) {
+				t.Errorf("sent: %v, want %v", got, want)
+			}
+		})
+	}
+}
