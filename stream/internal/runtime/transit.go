@@ -232,7 +232,7 @@ func (l *load) pickFirsts() {
 		return true
 	}
 	for i, records := range l.records.list {
-		if len(l.seen) == l.joined {
+		if len(l.seen) >= l.joined {
 			break
 		}
 		l.records.list[i] = l.pick(records, isFirst)

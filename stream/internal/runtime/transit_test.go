@@ -42,6 +42,22 @@ func TestTheFirstRecordOfEachPartitionGoesAhead(t *testing.T) {
 		if f, r := keysOf(l.firsts), keysOf(slices.Concat(l.records.list...)); f != c.firsts || r != c.rest {
 			t.Errorf("%s: %q ahead of %q, want %q and %q", c.load, f, r, c.firsts, c.rest)
 		}
+		if n := len(slices.Concat(l.records.list...)); l.records.n != n {
+			t.Errorf("%s: %d records are left, %d are counted", c.load, n, l.records.n)
+		}
+	}
+}
+
+// Once each partition of the transaction has had its first record, no other record
+// is looked at.
+func TestNoFirstRecordIsLookedForWhereAllAreKnown(t *testing.T) {
+	l := loadOf("a0.1 a1.1 a0.2")
+	l.joined = 2
+	l.pickFirsts()
+	l.records = loadOf("a8.1 a0.3").records
+	l.pickFirsts()
+	if f, r := keysOf(l.firsts), keysOf(slices.Concat(l.records.list...)); f != "" || r != "a8.1 a0.3" {
+		t.Errorf("%q ahead of %q", f, r)
 	}
 }
 
