@@ -46,7 +46,7 @@ func (t *task) timeHead(in *input) bool {
 		ms, ok := t.inst.Time(in.index, r)
 		if ok {
 			in.head, in.timed = ms, true
-			if !in.emptySince.IsZero() {
+			if !in.emptySince.IsZero() { // a time has a pointer, see arena
 				in.emptySince = noTime
 			}
 			return true

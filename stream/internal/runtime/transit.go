@@ -340,9 +340,6 @@ func (w *worker) newTransit(txn seam.Transaction, before *transit) *transit {
 		clear(l.firsts)
 		clear(l.seen)
 		x.adds, x.queue.list = old.adds[:0], old.queue.list[:0]
-		w.mu.Lock()
-		w.pool.put(&l.records)
-		w.mu.Unlock()
 		x.load = load{adds: l.adds[:0], records: l.records, firsts: l.firsts[:0], seen: l.seen}
 	}
 	return x

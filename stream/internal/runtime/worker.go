@@ -39,8 +39,8 @@ type worker struct {
 	inbox   []*order
 	txn     seam.Txn // nil between sessions
 	transit *transit // the open transaction, nil between sessions
-	pool    pool
-	dead    bool // the goroutine has ended
+	pool    pool     // of slices for staged records
+	dead    bool     // the goroutine has ended
 
 	running atomic.Int32 // tasks at work, for the state
 	resting atomic.Bool  // paused, with nothing in hand
@@ -157,9 +157,8 @@ func (w *worker) session(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("opening the producer: %w", err)
 	}
-	first := w.newTransit(t.Open(), nil)
 	w.mu.Lock()
-	w.txn, w.transit = t, first
+	w.txn, w.transit = t, w.newTransit(t.Open(), nil)
 	w.mu.Unlock()
 	w.app.env.Stops.At("init")
 	w.purgeAt = w.app.env.Clock.Now().Add(w.app.cfg.PurgeInterval)
