@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"path/filepath"
 	"strings"
 	"time"
@@ -38,31 +37,6 @@ func latencyRuns() []*latencyRun {
 	}
 }
 
-// warmUps is how many runs go before those that count, at most.
-const warmUps = 6
-
-// warmUpBroker has runs with the most work for the broker until their median
-// falls no further: a broker that has just started takes twice as long for
-// everything until its code is compiled, which lasts minutes beside an
-// application on two cores.
-func (b *bench) warmUpBroker(ctx context.Context) error {
-	last := math.Inf(1)
-	for range warmUps {
-		l := &latencyRun{topology: "latest", variant: "warming up", linger: 5 * time.Millisecond, set: func(s *spec) {
-			s.Kind, s.Commit = kindApp, stream.Continuous
-		}}
-		if err := b.measureLatency(ctx, l); err != nil {
-			return fmt.Errorf("warming up: %w", err)
-		}
-		b.say("latency: warming up, p50 %.2f ms", l.q.P50)
-		if l.q.P50 > 0.95*last {
-			return nil
-		}
-		last = l.q.P50
-	}
-	return nil
-}
-
 // latency measures from the time a record was to be sent until a
 // read_committed consumer has it.
 func (b *bench) latency(ctx context.Context) error {
@@ -70,11 +44,6 @@ func (b *bench) latency(ctx context.Context) error {
 	for _, l := range latencyRuns() {
 		if !b.wants(l.topology) {
 			continue
-		}
-		if len(runs) == 0 && b.warm {
-			if err := b.warmUpBroker(ctx); err != nil {
-				return err
-			}
 		}
 		if err := b.measureLatency(ctx, l); err != nil {
 			return fmt.Errorf("%s, %s: %w", l.topology, l.variant, err)

@@ -44,6 +44,7 @@ type snapshot struct {
 	done           int64
 	cpu, gc        float64
 	mallocs, bytes uint64
+	machine        machineTime
 }
 
 func (m *meter) snap() *snapshot {
@@ -55,7 +56,8 @@ func (m *meter) snap() *snapshot {
 	runtime.ReadMemStats(&ms)
 	return &snapshot{
 		at: time.Now(), done: m.done, gc: gcSeconds(), mallocs: ms.Mallocs, bytes: ms.TotalAlloc,
-		cpu: float64(ru.Utime.Nano()+ru.Stime.Nano()) / 1e9,
+		cpu:     float64(ru.Utime.Nano()+ru.Stime.Nano()) / 1e9,
+		machine: lookAtMachine(),
 	}
 }
 
@@ -155,6 +157,8 @@ func (m *meter) report() {
 	}
 	r.Records, r.Seconds = now.done-from.done, now.at.Sub(from.at).Seconds()
 	r.CPU, r.GC = now.cpu-from.cpu, now.gc-from.gc
+	busy, idle := now.machine.since(from.machine)
+	r.Others, r.Idle = max(busy-r.CPU, 0), idle
 	r.Mallocs, r.Bytes = now.mallocs-from.mallocs, now.bytes-from.bytes
 	r.Unsteady = m.s.Records > 0 && m.done != m.s.Records
 	r.Txn = quantilesOf(m.took)

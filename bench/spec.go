@@ -78,6 +78,8 @@ type result struct {
 	Records  int64   // committed
 	Seconds  float64 // they took
 	CPU      float64 // seconds of user and system
+	Others   float64 // the same of all other processes of the machine: above all the broker's
+	Idle     float64 // seconds that the machine's processors had nothing to do
 	Mallocs  uint64
 	Bytes    uint64  // allocated
 	GC       float64 // seconds of CPU in the collector
@@ -98,6 +100,12 @@ func (r *result) rate() float64 { return float64(r.Records) / r.Seconds }
 
 // cpu is microseconds of CPU per record.
 func (r *result) cpu() float64 { return r.CPU * 1e6 / float64(r.Records) }
+
+// others is microseconds of CPU per record outside the child.
+func (r *result) others() float64 { return r.Others * 1e6 / float64(r.Records) }
+
+// idle is the part of the machine's time that nobody used, in percent.
+func (r *result) idle() float64 { return 100 * r.Idle / (r.Idle + r.Others + r.CPU) }
 
 // events writes events for the driver.
 type events struct {

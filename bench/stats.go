@@ -45,6 +45,19 @@ func spreadOf(v []float64) spread {
 	return spread{(s[(n-1)/2] + s[n/2]) / 2, s[0], s[n-1]}
 }
 
+// meanOf is the mean of v and its standard error, which is NaN for fewer than two.
+func meanOf(v []float64) (mean, err float64) {
+	n := float64(len(v))
+	for _, x := range v {
+		mean += x / n
+	}
+	var squares float64
+	for _, x := range v {
+		squares += (x - mean) * (x - mean)
+	}
+	return mean, math.Sqrt(squares / (n - 1) / n)
+}
+
 func (s spread) format(form string) string {
 	if s.Min == s.Max {
 		return fmt.Sprintf(form, s.Median)

@@ -51,6 +51,15 @@ func TestRatiosArePairedByRound(t *testing.T) {
 	}
 }
 
+func TestTheErrorOfAMean(t *testing.T) {
+	if mean, err := meanOf([]float64{1, 2, 3, 4}); mean != 2.5 || math.Abs(err-0.6455) > 1e-4 {
+		t.Errorf("got %v ± %v, want 2.5 ± 0.6455", mean, err)
+	}
+	if mean, err := meanOf([]float64{3}); mean != 3 || !math.IsNaN(err) {
+		t.Errorf("got %v ± %v of one value, want 3 and an unknown error", mean, err)
+	}
+}
+
 func TestEverySecondRoundGoesBackwards(t *testing.T) {
 	if got := slices.Concat(order(2, 0), order(2, 1)); !slices.Equal(got, []int{0, 1, 1, 0}) {
 		t.Errorf("got %v, want ABBA", got)

@@ -118,8 +118,10 @@ func (b *bench) rounds(ctx context.Context, w workload, src *source) ([]*series,
 	}
 	if b.warm {
 		b.say("%s: warming up", w.name)
-		if _, err := b.drain(ctx, w, w.variants[0], src); err != nil {
-			return nil, err
+		for _, v := range w.variants {
+			if _, err := b.drain(ctx, w, v, src); err != nil {
+				return nil, fmt.Errorf("%s: %w", v.name, err)
+			}
 		}
 	}
 	for round := range b.pairs {

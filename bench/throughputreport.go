@@ -34,8 +34,8 @@ func runLine(s *series, r *result, round int) string {
 	if r.Whole {
 		whole = "  (too few transactions: measured from the first record on)"
 	}
-	return fmt.Sprintf("%-13s %-14s round %d  %8.0f %s/s  %6.3f us CPU%s",
-		s.workload, s.variant, round+1, r.rate()*s.scale(), s.src.unit, r.cpu()/s.scale(), whole)
+	return fmt.Sprintf("%-13s %-14s round %d  %8.0f %s/s  %6.3f us CPU, others %.3f, idle %.1f %%%s",
+		s.workload, s.variant, round+1, r.rate()*s.scale(), s.src.unit, r.cpu()/s.scale(), r.others()/s.scale(), r.idle(), whole)
 }
 
 func throughputReport(all []*series, b *bench) string {
@@ -43,7 +43,7 @@ func throughputReport(all []*series, b *bench) string {
 	fmt.Fprintf(&t, "A loaded topic of %d partitions (16-byte keys, %d-byte values; words: lines of Go's source) is drained\n"+
 		"by a child process: %d rounds, alternating. Rate and costs from a quarter of the records until all are\n"+
 		"committed; per record, for words per line. Median [min..max]. Every output was checked. The last transaction\n"+
-		"waits for its interval, which the floor has not.\n"+
+		"waits for its interval, which the floor has not. CPU of others is above all the broker's, of the same time.\n"+
 		"workers %d, commit interval %v, no compression, linger 5ms\n\n", partitions, b.valueSize, b.pairs, b.workers, b.commit)
 	t.WriteString(rateTable(all).String() + "\n")
 	t.WriteString(commitTable(all).String() + "\n")
@@ -68,11 +68,13 @@ func whole(all []*series) bool {
 
 func rateTable(all []*series) *table {
 	t := &table{left: 2}
-	t.add("workload", "variant", "per second", "us CPU", "allocations", "bytes", "GC % of CPU", "peak RSS MB")
+	t.add("workload", "variant", "per second", "us CPU", "of others", "idle %", "allocations", "bytes", "GC % of CPU", "peak RSS MB")
 	for _, s := range all {
 		t.add(s.workload, s.variant,
 			spreadOf(s.rates()).format("%.0f"),
 			spreadOf(s.cpus()).format("%.3f"),
+			fmt.Sprintf("%.3f", s.median((*result).others)/s.scale()),
+			fmt.Sprintf("%.1f", s.median((*result).idle)),
 			fmt.Sprintf("%.4f", spreadOf(s.per(func(r *result) uint64 { return r.Mallocs })).Median),
 			fmt.Sprintf("%.0f", spreadOf(s.per(func(r *result) uint64 { return r.Bytes })).Median),
 			fmt.Sprintf("%.1f", s.median(func(r *result) float64 { return 100 * r.GC / r.CPU })),
@@ -119,17 +121,20 @@ func find(all []*series, workload, variant string) *series {
 	return nil
 }
 
-// ratioTable compares exactly-once with the others, run by run.
+// ratioTable compares exactly-once with the others, run by run. The error of the
+// mean says which differences mean nothing.
 func ratioTable(all []*series) *table {
 	t := &table{left: 2}
-	t.add("workload", "exactly-once over", "per second", "us CPU")
+	t.add("workload", "exactly-once over", "per second", "mean", "us CPU")
 	for _, s := range all {
 		e := find(all, s.workload, eos.name)
 		if e == nil || s == e {
 			continue
 		}
+		mean, uncertain := meanOf(ratios(e.rates(), s.rates()))
 		t.add(s.workload, s.variant,
 			spreadOf(ratios(e.rates(), s.rates())).format("%.3f"),
+			fmt.Sprintf("%.3f ± %.3f", mean, uncertain),
 			spreadOf(ratios(e.cpus(), s.cpus())).format("%.3f"))
 	}
 	return t
