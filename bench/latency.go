@@ -122,10 +122,10 @@ func latencyReport(runs []*latencyRun, b *bench) string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "%d records/s of %d bytes, %d s after %v, keys in turn. Milliseconds from the time a record was to be sent\n"+
 		"until a read_committed consumer in another process than the application had it. \"latest\" has state: a store and\n"+
-		"its changelog. Every record came out once. Transactions and CPU are of the whole run. The broker was warmed up until\n"+
-		"the median of \"latest\" fell no further.\n\n", b.rate, max(b.valueSize, stampSize), b.seconds, b.warmUp)
+		"its changelog. Every record came out once. Transactions, CPU of the application and what the machine had left are of the\n"+
+		"whole run. The broker was warmed up until the median of \"latest\" fell no further.\n\n", b.rate, max(b.valueSize, stampSize), b.seconds, b.warmUp)
 	tab := &table{left: 2}
-	tab.add("topology", "variant", "records", "p50", "p90", "p99", "p99.9", "max", "transactions/s", "commit p50", "p99", "CPU %")
+	tab.add("topology", "variant", "records", "p50", "p90", "p99", "p99.9", "max", "transactions/s", "commit p50", "p99", "CPU %", "idle %")
 	for _, l := range runs {
 		txns, p50, p99 := "-", "-", "-"
 		if l.r.Commits > 0 {
@@ -137,7 +137,7 @@ func latencyReport(runs []*latencyRun, b *bench) string {
 		tab.add(l.topology, l.variant, fmt.Sprint(l.q.N),
 			fmt.Sprintf("%.2f", l.q.P50), fmt.Sprintf("%.2f", l.q.P90), fmt.Sprintf("%.2f", l.q.P99),
 			fmt.Sprintf("%.2f", l.q.P999), fmt.Sprintf("%.2f", l.q.Max),
-			txns, p50, p99, fmt.Sprintf("%.0f", 100*l.r.CPU/l.r.Seconds))
+			txns, p50, p99, fmt.Sprintf("%.0f", 100*l.r.CPU/l.r.Seconds), fmt.Sprintf("%.0f", l.r.idle()))
 	}
 	t.WriteString(tab.String() + "\n")
 	t.WriteString(b.goals(latencyGoals(runs)))
