@@ -78,6 +78,11 @@ func TestCogroupBySlidingWindows(t *testing.T) {
 	send(r, texts, rec("k", "a", 20))
 	send(r, ints, rec("k", int64(1), 25))
 	expectSpans(r, windowTexts, "k[10,20)=a@20", "k[15,25)=a#@25", "k[21,31)=#@25")
+	send(r, texts, rec("j", "b", 50))
+	expectSpans(r, windowTexts, "j[40,50)=b@50")
+	send(r, ints, rec("k", int64(1), 30)) // late by the other stream
+	expectSpans(r, windowTexts)
+	r.dropped("rows: late")
 }
 
 func TestCogroupBySessionsBridgesRecordsOfAllStreams(t *testing.T) {
