@@ -17,6 +17,8 @@ type bench struct {
 	run  string // begins all names of this run
 	last int    // number of the last name
 	from *machine
+
+	warmed bool // the broker is, see warmUpBroker
 }
 
 // settings are the flags.

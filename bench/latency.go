@@ -123,7 +123,7 @@ func latencyReport(runs []*latencyRun, b *bench) string {
 	fmt.Fprintf(&t, "%d records/s of %d bytes, %d s after %v, keys in turn. Milliseconds from the time a record was to be sent\n"+
 		"until a read_committed consumer in another process than the application had it. \"latest\" has state: a store and\n"+
 		"its changelog. Every record came out once. Transactions, CPU of the application and what the machine had left are of the\n"+
-		"whole run. The broker was warmed up until the median of \"latest\" fell no further.\n\n", b.rate, max(b.valueSize, stampSize), b.seconds, b.warmUp)
+		"whole run.\n\n", b.rate, max(b.valueSize, stampSize), b.seconds, b.warmUp)
 	tab := &table{left: 2}
 	tab.add("topology", "variant", "records", "p50", "p90", "p99", "p99.9", "max", "transactions/s", "commit p50", "p99", "CPU %", "idle %")
 	for _, l := range runs {

@@ -97,6 +97,9 @@ func (m *machine) header(b *bench, what string) string {
 	line("memory", "%s", m.memory)
 	line("kernel", "%s", m.kernel)
 	line("broker", "%s", b.c.kind)
+	if b.warmed {
+		line("warm-up", "transactions until the median latency of \"latest\" fell no further, at most %d runs", warmUps)
+	}
 	line("load", "%s at the start, %s at the end (1, 5, 15 minutes)", m.load, loadAverage())
 	return t.String()
 }

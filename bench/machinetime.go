@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"strconv"
 	"strings"
@@ -18,27 +19,34 @@ func lookAtMachine() machineTime {
 	return parseMachineTime(string(b))
 }
 
-// parseMachineTime reads the first line of /proc/stat: hundredths of seconds as
-// user, nice, system, idle, waiting for disks, and the rest busy. A disk's wait
-// is idle. What a hypervisor took (steal) is busy; guests count as user already.
-func parseMachineTime(stat string) (m machineTime) {
+// parseMachineTime reads the first line of /proc/stat: user, nice, system, idle,
+// waiting for disks, two of interrupts, and what a hypervisor took. A disk's wait
+// is idle, a hypervisor's part busy; guests, who follow, count as user already.
+func parseMachineTime(stat string) machineTime {
 	line, _, _ := strings.Cut(stat, "\n")
 	f := strings.Fields(line)
-	if len(f) < 5 || f[0] != "cpu" {
-		return m
+	if len(f) < 9 || f[0] != "cpu" {
+		return machineTime{}
 	}
-	for i, s := range f[1:min(len(f), 9)] {
+	work, err := seconds(f[1:4])
+	idle, err2 := seconds(f[4:6])
+	rest, err3 := seconds(f[6:9])
+	if errors.Join(err, err2, err3) != nil {
+		return machineTime{}
+	}
+	return machineTime{busy: work + rest, idle: idle}
+}
+
+// seconds adds up times of /proc, which are in hundredths.
+func seconds(ticks []string) (sum float64, err error) {
+	for _, s := range ticks {
 		n, err := strconv.ParseFloat(s, 64)
-		switch {
-		case err != nil:
-			return machineTime{}
-		case i == 3 || i == 4:
-			m.idle += n / 100
-		default:
-			m.busy += n / 100
+		if err != nil {
+			return 0, err
 		}
+		sum += n / 100
 	}
-	return m
+	return sum, nil
 }
 
 // since is what was done since an earlier look.

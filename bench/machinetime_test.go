@@ -16,9 +16,19 @@ func TestTimeOfTheMachineIsBusyOrIdle(t *testing.T) {
 }
 
 func TestAMachineWithoutProcHasNoTime(t *testing.T) {
-	for _, s := range []string{"", "intr 5", "cpu a b c d e", "cpu 1 2"} {
+	for _, s := range []string{"", "intr 5", "cpu a b c d e", "cpu 1 2", "cpu 1 2 3 4 5 6 7 x"} {
 		if got := parseMachineTime(s); got != (machineTime{}) {
 			t.Errorf("%q: got %+v", s, got)
 		}
+	}
+}
+
+func TestWhatNobodyTellsIsNotANumber(t *testing.T) {
+	silent, told := &result{Records: 10, CPU: 1}, &result{Records: 10, CPU: 1, Others: 1, Idle: 2}
+	if !math.IsNaN(silent.others()) || !math.IsNaN(silent.idle()) {
+		t.Errorf("others %v us, idle %v %%; want neither", silent.others(), silent.idle())
+	}
+	if told.others() != 1e5 || told.idle() != 50 {
+		t.Errorf("others %v us, idle %v %%; want 100000 and 50", told.others(), told.idle())
 	}
 }

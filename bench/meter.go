@@ -158,7 +158,7 @@ func (m *meter) report() {
 	r.Records, r.Seconds = now.done-from.done, now.at.Sub(from.at).Seconds()
 	r.CPU, r.GC = now.cpu-from.cpu, now.gc-from.gc
 	busy, idle := now.machine.since(from.machine)
-	r.Others, r.Idle = max(busy-r.CPU, 0), idle
+	r.Others, r.Idle = max(busy-r.CPU, 0), idle // hundredths against microseconds: may be a little less
 	r.Mallocs, r.Bytes = now.mallocs-from.mallocs, now.bytes-from.bytes
 	r.Unsteady = m.s.Records > 0 && m.done != m.s.Records
 	r.Txn = quantilesOf(m.took)

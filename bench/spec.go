@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"sync"
 	"time"
 )
@@ -79,7 +80,7 @@ type result struct {
 	Seconds  float64 // they took
 	CPU      float64 // seconds of user and system
 	Others   float64 // the same of all other processes of the machine: above all the broker's
-	Idle     float64 // seconds that the machine's processors had nothing to do
+	Idle     float64 // seconds that the machine's processors had nothing to do; 0 like Others if nobody tells
 	Mallocs  uint64
 	Bytes    uint64  // allocated
 	GC       float64 // seconds of CPU in the collector
@@ -101,11 +102,22 @@ func (r *result) rate() float64 { return float64(r.Records) / r.Seconds }
 // cpu is microseconds of CPU per record.
 func (r *result) cpu() float64 { return r.CPU * 1e6 / float64(r.Records) }
 
-// others is microseconds of CPU per record outside the child.
-func (r *result) others() float64 { return r.Others * 1e6 / float64(r.Records) }
+// others is microseconds of CPU per record outside the child, NaN if nobody tells.
+func (r *result) others() float64 {
+	if r.Idle+r.Others == 0 {
+		return math.NaN()
+	}
+	return r.Others * 1e6 / float64(r.Records)
+}
 
-// idle is the part of the machine's time that nobody used, in percent.
-func (r *result) idle() float64 { return 100 * r.Idle / (r.Idle + r.Others + r.CPU) }
+// idle is the part of the machine's time that nobody used, in percent, NaN if
+// nobody tells.
+func (r *result) idle() float64 {
+	if r.Idle+r.Others == 0 {
+		return math.NaN()
+	}
+	return 100 * r.Idle / (r.Idle + r.Others + r.CPU)
+}
 
 // events writes events for the driver.
 type events struct {

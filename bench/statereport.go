@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -62,18 +61,14 @@ func (p *process) used() (cpu float64, peak int64) {
 		return 0, 0
 	}
 	// The name, in parentheses, may have spaces; utime and stime are the 12th
-	// and 13th after it, in hundredths of a second.
+	// and 13th after it.
 	_, after, _ := strings.Cut(string(b), ") ")
 	f := strings.Fields(after)
 	if len(f) < 13 {
 		return 0, 0
 	}
-	for _, ticks := range f[11:13] {
-		n, err := strconv.ParseFloat(ticks, 64)
-		if err != nil {
-			return 0, 0
-		}
-		cpu += n / 100
+	if cpu, err = seconds(f[11:13]); err != nil {
+		return 0, 0
 	}
 	return cpu, residentPeak(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 }

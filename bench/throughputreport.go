@@ -131,9 +131,10 @@ func ratioTable(all []*series) *table {
 		if e == nil || s == e {
 			continue
 		}
-		mean, uncertain := meanOf(ratios(e.rates(), s.rates()))
+		rates := ratios(e.rates(), s.rates())
+		mean, uncertain := meanOf(rates)
 		t.add(s.workload, s.variant,
-			spreadOf(ratios(e.rates(), s.rates())).format("%.3f"),
+			spreadOf(rates).format("%.3f"),
 			fmt.Sprintf("%.3f ± %.3f", mean, uncertain),
 			spreadOf(ratios(e.cpus(), s.cpus())).format("%.3f"))
 	}
