@@ -93,6 +93,9 @@ func (o *overlay[V]) isNothing(t *before[V], e *entry[V]) bool {
 }
 
 func (o *overlay[V]) changes(f func(key, value []byte, time int64) error) error {
+	if o.p.rec.keys.kind == KindWindowOnce {
+		return o.bundles(f)
+	}
 	log := o.logs[o.d.side&1]
 	for i := range log {
 		o.touchChanged(log, i)

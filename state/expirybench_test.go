@@ -104,7 +104,7 @@ const expiryRing = 1 << 18
 
 func BenchmarkExpiryDedup(b *testing.B) {
 	const ttl = 10_000
-	d := openExpiry(b, state.Spec{Name: "s", Kind: state.KindWindow})
+	d := openExpiry(b, state.Spec{Name: "s", Kind: state.KindWindowOnce})
 	s, err := state.OpenWindow(d, "s", codec.String, codec.Int64)
 	must(b, err)
 	var ids [expiryAhead][8]byte

@@ -16,6 +16,7 @@ import (
 //	WindowByKey      segment 8, key, start 8, seq 4     key, start 8, seq 4
 //	Session          segment 8, key, end 8, start 8     key, end 8, start 8
 //	Versioned        key (value: all its versions)      key, one record per version
+//	WindowOnce       start 8, key                       many rows per record: see bundle
 //
 // Times are ms, big-endian and never negative. A segment is the start of a
 // window, or the end of a session, divided by the store's length of segments.
@@ -36,11 +37,15 @@ const (
 	KindSession
 	// KindVersioned is the versions of a key's value.
 	KindVersioned
+	// KindWindowOnce is rows by key and the start of a window, in order of start,
+	// that are put once, never changed or deleted, and expire. Its changelog has
+	// a record for many of them, in a form that Kafka Streams does not know.
+	KindWindowOnce
 )
 
 var kindNames = map[Kind]string{
 	KindKeyValue: "key-value", KindWindow: "window", KindWindowByKey: "window by key",
-	KindSession: "session", KindVersioned: "versioned",
+	KindSession: "session", KindVersioned: "versioned", KindWindowOnce: "window once",
 }
 
 // String is the kind's name, for errors.
@@ -52,7 +57,10 @@ func (k Kind) String() string {
 }
 
 // expires: rows have a time in their key by which they expire.
-func (k Kind) expires() bool { return k == KindWindow || k == KindWindowByKey || k == KindSession }
+func (k Kind) expires() bool { return k.byStart() || k.segmented() }
+
+// byStart: keys begin with the start of a window.
+func (k Kind) byStart() bool { return k == KindWindow || k == KindWindowOnce }
 
 // segmented: keys begin with a segment.
 func (k Kind) segmented() bool { return k == KindWindowByKey || k == KindSession }
@@ -73,7 +81,7 @@ const (
 
 func (l layout) tail() int {
 	switch l.kind {
-	case KindWindow, KindWindowByKey:
+	case KindWindow, KindWindowByKey, KindWindowOnce:
 		return windowTail
 	case KindSession:
 		return sessionTail
@@ -92,7 +100,7 @@ func (l layout) fromLog(dst, log []byte) ([]byte, error) {
 		return dst, fmt.Errorf("a changelog record of a %s store with a key of %d bytes", l.kind, len(log))
 	}
 	switch l.kind {
-	case KindWindow:
+	case KindWindow, KindWindowOnce:
 		return append(append(dst, log[n:n+timeSize]...), log[:n]...), nil
 	case KindWindowByKey, KindSession:
 		return append(addTime(dst, getTime(log[n:])/l.segment), log...), nil
@@ -103,7 +111,7 @@ func (l layout) fromLog(dst, log []byte) ([]byte, error) {
 // toLog undoes fromLog.
 func (l layout) toLog(dst, key []byte) []byte {
 	switch l.kind {
-	case KindWindow:
+	case KindWindow, KindWindowOnce:
 		return append(append(append(dst, key[timeSize:]...), key[:timeSize]...), 0, 0, 0, 0)
 	case KindWindowByKey, KindSession:
 		return append(dst, key[segmentSize:]...)
@@ -113,7 +121,7 @@ func (l layout) toLog(dst, key []byte) []byte {
 
 // time is what a row expires by: its window's start, its session's end.
 func (l layout) time(key []byte) int64 {
-	if l.kind == KindWindow {
+	if l.kind.byStart() {
 		return getTime(key)
 	}
 	return getTime(key[len(key)-l.tail():])
@@ -122,7 +130,7 @@ func (l layout) time(key []byte) int64 {
 // inner is the part of key that the user's codec wrote.
 func (l layout) inner(key []byte) []byte {
 	switch l.kind {
-	case KindWindow:
+	case KindWindow, KindWindowOnce:
 		return key[timeSize:]
 	case KindWindowByKey, KindSession:
 		return key[segmentSize : len(key)-l.tail()]

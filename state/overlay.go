@@ -54,6 +54,7 @@ type overlay[V any] struct {
 	lkey    []byte // scratch: a key in the changelog
 	tkey    []byte // scratch: a key in the order by time
 	eval    []byte // scratch: an encoded value
+	bundle  bundle // scratch of bundles
 	loaded  V      // what load read
 	loadedT int64
 	load    func(row []byte) error // made once, so that a miss allocates nothing here

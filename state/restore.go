@@ -27,9 +27,12 @@ func (p *Part) Apply(rows iter.Seq[Row], next int64) error {
 	rec := p.rec
 	rec.position = next
 	var err error
-	if rec.keys.kind == KindVersioned {
+	switch rec.keys.kind {
+	case KindVersioned:
 		err = p.applyVersions(b, rows)
-	} else {
+	case KindWindowOnce:
+		err = p.applyBundles(b, rows, rec)
+	default:
 		err = p.applyRows(b, rows, &rec)
 	}
 	if err != nil {

@@ -20,7 +20,7 @@ func (o *overlay[V]) touchLong(hashes []uint32) (sum uint32) {
 // closer to the processor, or in a KindWindowByKey store what the next
 // AppendFetch and Add of the keys need, whatever the start. It changes nothing.
 func (s *Window[K, V]) Touch(start int64, keys [][]byte) {
-	if s.o.p.rec.keys.kind != KindWindow {
+	if !s.o.p.rec.keys.kind.byStart() {
 		s.o.touchChains(keys)
 		return
 	}

@@ -24,8 +24,9 @@ func (d *DB) Undo() {
 
 // Changes calls f with what the open transaction changed, for the changelogs:
 // by store, in order of first change, the last value of each key; a nil value
-// deletes. A row that came and went again in the transaction is left out. The
-// slices are valid during the call. The transaction stays as it is.
+// deletes. A row that came and went again in the transaction is left out. Of a
+// KindWindowOnce store a call is for many rows. The slices are valid during the
+// call. The transaction stays as it is.
 func (d *DB) Changes(f func(p *Part, key, value []byte, time int64) error) error {
 	for _, p := range d.parts {
 		if p.store == nil {

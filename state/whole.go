@@ -29,7 +29,7 @@ func (l layout) behind(key []byte) int64 {
 	if n >= maxTime/l.segment {
 		return maxTime
 	}
-	if l.kind == KindWindow {
+	if l.kind.byStart() {
 		return n + 1
 	}
 	return (n + 1) * l.segment

@@ -23,14 +23,15 @@ type Window[K, V any] struct {
 // errNegative is a window or session at a time that there is not.
 var errNegative = errors.New("its time is negative, or it ends before it starts")
 
-// OpenWindow opens a KindWindow or KindWindowByKey store of d. Opened again with
-// the same types it is the same Window; other types are an error.
+// OpenWindow opens a KindWindow, KindWindowOnce or KindWindowByKey store of d.
+// Opened again with the same types it is the same Window; other types are an
+// error.
 func OpenWindow[K, V any](d *DB, store string, key codec.Codec[K], value codec.Codec[V]) (*Window[K, V], error) {
 	return openTyped(d, store, func(p *Part) *Window[K, V] {
 		o := newOverlay(p, value)
 		p.store = o
 		return &Window[K, V]{o: o, keys: keys[K]{name: p.name, codec: key}}
-	}, KindWindow, KindWindowByKey)
+	}, KindWindow, KindWindowOnce, KindWindowByKey)
 }
 
 // place is a row's key in the store's order.
@@ -39,7 +40,7 @@ func (s *Window[K, V]) place(dst []byte, key K, start int64, seq uint32) (out []
 		return dst, s.failed("looking for a window", fmt.Errorf("%d: %w", start, errNegative))
 	}
 	keys := &s.o.p.rec.keys
-	if keys.kind == KindWindow {
+	if keys.kind.byStart() {
 		return s.encode(addTime(dst, start), key)
 	}
 	if out, err = s.encode(addTime(dst, start/keys.segment), key); err != nil {

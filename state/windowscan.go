@@ -21,10 +21,10 @@ type WindowRows[K, V any] = iter.Seq2[WindowRow[K, V], error]
 // stretches of keys and of time belong to them. Rows may be changed while a
 // scan runs, as in [Scan].
 //
-// A KindWindow store is in order of start, then encoded key. A KindWindowByKey
-// store is in order of segment, then encoded key, then start, then the order
-// in which rows were added; rows of a key that another key begins with may
-// stand between those of the other.
+// A KindWindow or KindWindowOnce store is in order of start, then encoded key. A
+// KindWindowByKey store is in order of segment, then encoded key, then start,
+// then the order in which rows were added; rows of a key that another key begins
+// with may stand between those of the other.
 type WindowScan[K, V any] struct {
 	s         *Window[K, V]
 	backward  bool
@@ -59,7 +59,7 @@ func (c WindowScan[K, V]) FetchRange(first, last K, from, to int64) WindowRows[K
 
 // FetchAll are the rows that start from from to to.
 func (c WindowScan[K, V]) FetchAll(from, to int64) WindowRows[K, V] {
-	if c.s.o.p.rec.keys.kind == KindWindow {
+	if c.s.o.p.rec.keys.kind.byStart() {
 		return c.ByStart(from, to)
 	}
 	if from = max(from, 0); from > to {
@@ -120,7 +120,7 @@ func (c WindowScan[K, V]) keyRange(first, last []byte, from, to int64) route {
 		return nowhere
 	}
 	keys := c.s.o.p.rec.keys
-	if keys.kind == KindWindow {
+	if keys.kind.byStart() {
 		return route{
 			span:   span{from: append(addTime(nil, from), first...), to: append(append(addTime(nil, to), last...), 0)},
 			course: byStart{first, last},

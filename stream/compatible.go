@@ -358,6 +358,8 @@ func (s storeText) shape() string {
 		return s.Kind + withDuplicates
 	case s.Panes:
 		return s.Kind + ofPanes
+	case s.Once:
+		return s.Kind + ofBundles
 	}
 	return s.Kind
 }
@@ -366,6 +368,7 @@ func (s storeText) shape() string {
 const (
 	withDuplicates = " with duplicates"
 	ofPanes        = " of panes"
+	ofBundles      = " in bundles"
 )
 
 // changelogText is where rows come from that are not on disk.

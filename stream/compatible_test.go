@@ -129,6 +129,12 @@ var fits = []struct {
 		want: []string{`store "ids": its rows were of stretches of 1h0m0s and are of stretches of 1m0s; leave it`}, json: true,
 	},
 	{
+		name: "what was no dedup", old: fitWindows(Tumbling(time.Minute, 0)), now: func(b *Builder) {
+			b.Stream(fitIn).Dedup("w", func(k string, _ int64) string { return k }, time.Minute)
+		},
+		want: []string{`store "w": it was a window store and is a window in bundles store; leave it`},
+	},
+	{
 		name: "no changelog any more", old: fitSums,
 		now:  func(b *Builder) { b.Stream(fitIn).GroupByKey().Reduce("sums", plusInts, NoChangelog()) },
 		want: []string{`store "sums": it had a changelog of its own and has no changelog, which lacks its rows; leave it`},

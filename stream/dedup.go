@@ -38,6 +38,8 @@ func (s Stream[K, V]) Dedup[ID any](store string, id func(key K, value V) ID, tt
 	seen := seenIDs{ttl.Milliseconds()}
 	kept := keepWindows(b, n.node, store, set, seen.retain(), codec.Codec[ID](nil), codec.Int64)
 	kept.store.Windows = "stretches of " + ttl.String()
+	kept.store.Once = true
+	kept.store.NeverEarly = true // the time of a record lies in its stretch
 	in.n.use(func(o *opener) (port[K, V], error) {
 		rows, err := kept.open(o)
 		if err != nil {

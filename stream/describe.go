@@ -87,6 +87,7 @@ type storeText struct {
 	Config    map[string]string `json:"config,omitempty"`
 	Retain    int64             `json:"retainMs,omitempty"`   // of windows, sessions and versions
 	Double    bool              `json:"duplicates,omitempty"` // several rows under one key and start
+	Once      bool              `json:"once,omitempty"`       // rows that are put once, many to a record of the changelog
 	ByKey     bool              `json:"byKey,omitempty"`      // a window store whose rows lie by key, not by time
 	Panes     bool              `json:"panes,omitempty"`      // rows are of panes, of which windows are made
 	Windows   string            `json:"windows,omitempty"`    // what the starts of rows mean
@@ -167,7 +168,7 @@ func fromText(r graph.Reset) string {
 
 func describeStore(s *graph.Store) storeText {
 	d := storeText{Name: s.Name, Kind: string(s.Kind), InMemory: s.InMemory, Changelog: !s.NoChangelog, Config: s.Config, Retain: s.Retain, Double: s.Duplicates,
-		ByKey: s.ByKey, Panes: s.Panes, Windows: s.Windows, Key: s.Key, Value: s.Value, Format: s.Format}
+		Once: s.Once, ByKey: s.ByKey, Panes: s.Panes, Windows: s.Windows, Key: s.Key, Value: s.Value, Format: s.Format}
 	if s.Source != nil {
 		d.Source = s.Source.Name
 	}

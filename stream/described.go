@@ -113,6 +113,7 @@ func readStoreText(s string) (st storeText, err error) {
 		case i == 0:
 			st.Kind, st.Double = strings.CutSuffix(part, withDuplicates)
 			st.Kind, st.Panes = strings.CutSuffix(st.Kind, ofPanes)
+			st.Kind, st.Once = strings.CutSuffix(st.Kind, ofBundles)
 		case strings.HasPrefix(part, "retention "):
 			d, err := time.ParseDuration(strings.TrimPrefix(part, "retention "))
 			if err != nil {

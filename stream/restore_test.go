@@ -1,6 +1,7 @@
 package stream_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -102,5 +103,47 @@ func TestRST15NoExpiredWindowIsRestored(t *testing.T) {
 	}
 	if want := []int64{910, 920, 930, 940, 950, 960, 970, 980, 990, 1000}; !slices.Equal(got, want) {
 		t.Errorf("windows %v, want %v", got, want)
+	}
+}
+
+// Many ids are in one record of the changelog, and each is remembered when the
+// disk is lost. Those that have expired are not even read.
+func TestRST15IDsAreRestoredFromTheirBundles(t *testing.T) {
+	const generations, ids, ttl, perRecord = 10, 700, 1000, 150
+	f := newFailing(t).topics(1, "in", "sums")
+	restored, done := int64(0), false
+	f.cfg.Hooks.Restore = func(r runtime.Restore) { restored, done = max(restored, r.Records), r.Done }
+	f.start(func(b *stream.Builder) {
+		b.Stream(failIn).Dedup("seen", func(k string, _ int64) string { return k }, ttl*time.Millisecond).To(failSums)
+	})
+	add := func(generation, v int64) {
+		value, _ := codec.Int64.Append(nil, v)
+		for i := range int64(ids) {
+			at := time.UnixMilli(generation*ttl + i%3)
+			if _, err := f.w.Produce(seam.TP{Topic: "in"}, fmt.Append(nil, generation, "-", i), value, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for n := range int64(generations) {
+		add(n, 1)
+	}
+	f.processed()
+	if n := len(f.w.Read(seam.TP{Topic: failApp + "-seen-changelog"}, 0)); n < 2 || n > generations*ids/perRecord {
+		t.Errorf("%d ids are in %d records", generations*ids, n)
+	}
+	f.w.Kill(f.p)
+	f.p.Disk().Wipe()
+	f.restart()
+	add(generations-1, 2)
+	f.processed()
+	if restored < 2 || restored > 3*ids/perRecord || !done { // the stretches that a record may be compared with
+		t.Errorf("%d records were restored", restored)
+	}
+	sums := f.sums()
+	for i := range ids {
+		if v := sums[fmt.Sprint(generations-1, "-", i)]; v != 1 {
+			t.Fatalf("id %d passed with %d", i, v)
+		}
 	}
 }

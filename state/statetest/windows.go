@@ -29,6 +29,7 @@ func testWindows(t *testing.T, fresh func(t testing.TB) Disk) {
 				{name: "window", spec: state.Spec{Kind: state.KindWindow, Segment: 20}},
 				{name: "by key", spec: state.Spec{Kind: state.KindWindowByKey, Segment: 20, ByTime: true}},
 				{name: "session", spec: state.Spec{Kind: state.KindSession, Segment: 20, ByTime: true}},
+				{name: "once", spec: state.Spec{Kind: state.KindWindowOnce, Segment: 20}},
 			},
 			versions: newVersions(),
 		}
@@ -131,7 +132,7 @@ func (tb *expiring) fromLogKey(k []byte) (p place) {
 
 // compare is the store's order, byTime that by time.
 func (tb *expiring) compare(a, b place) int {
-	if tb.spec.Kind == state.KindWindow {
+	if tb.byStart() {
 		return cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.key, b.key))
 	}
 	return cmp.Or(cmp.Compare(a.at/tb.spec.Segment, b.at/tb.spec.Segment), bytes.Compare(tb.logKey(a), tb.logKey(b)))
@@ -149,14 +150,68 @@ func (tb *expiring) byTime(a, b place) int {
 func (tb *expiring) fold(pos int64) map[place]row {
 	out := map[place]row{}
 	for _, r := range tb.log[:pos] {
-		if p := tb.fromLogKey(r.Key); r.Value == nil {
-			delete(out, p)
-		} else {
-			out[p] = row{string(r.Value), r.Time}
+		for p, r := range tb.logged(r) {
+			if r == nil {
+				delete(out, p)
+			} else {
+				out[p] = *r
+			}
 		}
 	}
 	return out
 }
+
+// logged are the rows of a record, nil for a delete.
+func (tb *expiring) logged(r state.Row) iter.Seq2[place, *row] {
+	first := tb.fromLogKey(r.Key)
+	return func(yield func(place, *row) bool) {
+		switch {
+		case tb.once():
+			unbundle(first, r, yield)
+		case r.Value == nil:
+			yield(first, nil)
+		default:
+			yield(first, &row{string(r.Value), r.Time})
+		}
+	}
+}
+
+// unbundle takes many rows out of a record of a store whose rows are put once.
+func unbundle(first place, r state.Row, yield func(place, *row) bool) {
+	b := r.Value
+	sized := func() string {
+		n, size := binary.Uvarint(b)
+		s := string(b[size : size+int(n)])
+		b = b[size+int(n):]
+		return s
+	}
+	number := func() int64 {
+		n, size := binary.Varint(b)
+		b = b[size:]
+		return n
+	}
+	at := int64(binary.BigEndian.Uint64(b))
+	b = b[8:]
+	latest := at
+	p, v := first, row{sized(), at}
+	for yield(p, &v) && len(b) > 0 {
+		p = place{key: sized(), at: first.at + number()}
+		v = row{time: at + number()}
+		v.value = sized()
+		latest = max(latest, v.time)
+	}
+	if len(b) == 0 && r.Time != latest {
+		panic(fmt.Sprintf("a record of time %d with a row of time %d", r.Time, latest))
+	}
+}
+
+// byStart: rows are in order of time.
+func (tb *expiring) byStart() bool {
+	return tb.spec.Kind == state.KindWindow || tb.spec.Kind == state.KindWindowOnce
+}
+
+// once: rows are neither changed nor deleted.
+func (tb *expiring) once() bool { return tb.spec.Kind == state.KindWindowOnce }
 
 // open opens the disk and restores what it lacks, as a task does.
 func (m *windows) open() {
@@ -249,7 +304,7 @@ func (m *windows) restore() {
 		tb.order, tb.markOrder = nil, nil
 		tb.seq = 0
 		for _, r := range tb.log {
-			tb.seq = max(tb.seq, tb.fromLogKey(r.Key).seq)
+			tb.seq = max(tb.seq, tb.fromLogKey(r.Key).seq) // of the others it is 0
 		}
 		tb.markSeq = tb.seq
 	}
@@ -305,6 +360,9 @@ func (m *windows) newRow() row {
 func (m *windows) put(t *rapid.T) {
 	tb := m.table(t)
 	p, r := drawPlace(t, tb), m.newRow()
+	if _, ok := tb.now[p]; ok && tb.once() {
+		return
+	}
 	if tb.s != nil {
 		m.must(tb.s.Put(p.key, p.start, p.at, r.value, r.time))
 	} else {
@@ -318,6 +376,9 @@ func (m *windows) put(t *rapid.T) {
 func (m *windows) remove(t *rapid.T) {
 	tb := m.table(t)
 	p := drawPlace(t, tb)
+	if _, ok := tb.now[p]; ok && tb.once() {
+		return
+	}
 	m.tick++
 	if tb.s != nil {
 		m.must(tb.s.Delete(p.key, p.start, p.at, m.tick))
@@ -376,8 +437,11 @@ func (m *windows) commit(t *rapid.T) {
 			return nil
 		}
 		i := slices.IndexFunc(m.tables, func(tb *expiring) bool { return tb.part == p })
-		m.tables[i].log = append(m.tables[i].log, r)
-		seen = append(seen, p.Name()+"/"+string(key))
+		tb := m.tables[i]
+		tb.log = append(tb.log, r)
+		for at := range tb.logged(r) {
+			seen = append(seen, p.Name()+"/"+string(tb.logKey(at)))
+		}
 		return nil
 	}))
 	var want []string

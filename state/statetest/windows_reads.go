@@ -167,7 +167,7 @@ func (m *windows) readKeyOf(t *rapid.T, tb *expiring, committed bool) {
 		}
 		return ofSessions(tb.sessionScan(back, committed).Overlapping(first, from, to))
 	})
-	if !committed && tb.spec.Kind != state.KindWindow {
+	if !committed && !tb.byStart() {
 		m.wantRows(tb.name+" of a key at once", tb.append(m, first, from, to), tb.visible(of, bound, tb.compare, oneKey), of)
 	}
 	some := func(p place) bool {

@@ -126,6 +126,8 @@ type Store struct {
 	// Duplicates is of window stores that keep several rows under one key and
 	// start.
 	Duplicates bool
+	// Once is of window stores whose rows are put once and then only expire.
+	Once bool
 	// NeverEarly is of window stores whose rows are of records at the start of
 	// their window or later. What is older in the changelog than all that is kept
 	// is of windows that are not.

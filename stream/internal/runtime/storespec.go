@@ -17,7 +17,7 @@ const minSegment = 60_000
 func changelogConfig(s *graph.Store) map[string]string {
 	switch {
 	case s.Source != nil:
-	case s.Kind == graph.Window && s.Duplicates:
+	case s.Kind == graph.Window && (s.Duplicates || s.Once):
 		return changelog.ExpiringDuplicates(s.Retain)
 	case s.Kind == graph.Window, s.Kind == graph.Session:
 		return changelog.Expiring(s.Retain)
@@ -41,8 +41,11 @@ func StoreSpec(s *graph.Store) state.Spec {
 	switch s.Kind {
 	case graph.Window:
 		spec.Kind, spec.Segment = state.KindWindow, max(s.Retain/2, minSegment)
-		if s.ByKey || s.Duplicates {
+		switch {
+		case s.ByKey || s.Duplicates:
 			spec.Kind = state.KindWindowByKey
+		case s.Once:
+			spec.Kind = state.KindWindowOnce
 		}
 		// Rows in order of time have no need of a second order.
 		spec.ByTime = s.ByTime && spec.Kind == state.KindWindowByKey
