@@ -1,13 +1,21 @@
 package state
 
-import "slices"
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"slices"
+)
 
 // A Batch is changes for [Engine.Write], in order. Its bytes are in one arena,
 // so that a batch that is used again allocates nothing. The zero Batch is
 // empty and ready.
 type Batch struct {
-	ops   []op
-	arena []byte
+	ops     []op
+	arena   []byte
+	loose   [][2]int // stretches of ops that sort puts in order
+	sorting []sortKey
+	sorted  []op
 }
 
 // An OpKind says what an operation of a Batch does.
@@ -21,8 +29,9 @@ const (
 )
 
 type op struct {
+	at       int // where its key is in the arena, and behind it its value
+	key, val uint32
 	kind     OpKind
-	key, val int // lengths; the bytes follow one another in the arena
 }
 
 // Set gives key the value.
@@ -41,7 +50,7 @@ func (b *Batch) grow(n, size int) {
 }
 
 func (b *Batch) add(kind OpKind, key, val []byte) {
-	b.ops = append(b.ops, op{kind, len(key), len(val)})
+	b.ops = append(b.ops, op{len(b.arena), uint32(len(key)), uint32(len(val)), kind})
 	b.arena = append(append(b.arena, key...), val...)
 }
 
@@ -54,16 +63,56 @@ func (b *Batch) Bytes() int { return len(b.arena) }
 // Each calls f with the operations in order until f returns an error. Key and
 // value are valid until the next change of the batch; f must not change them.
 func (b *Batch) Each(f func(kind OpKind, key, value []byte) error) error {
-	at := 0
 	for _, o := range b.ops {
-		mid, end := at+o.key, at+o.key+o.val
-		if err := f(o.kind, b.arena[at:mid:mid], b.arena[mid:end:end]); err != nil {
+		mid := o.at + int(o.key)
+		end := mid + int(o.val)
+		if err := f(o.kind, b.arena[o.at:mid:mid], b.arena[mid:end:end]); err != nil {
 			return err
 		}
-		at = end
 	}
 	return nil
 }
+
+// unordered says that the operations from the from-th on are of rows of one
+// store, each of another key, so that it does not matter which goes first.
+func (b *Batch) unordered(from int) { b.loose = append(b.loose, [2]int{from, len(b.ops)}) }
+
+// A sortKey compares most keys without touching them.
+type sortKey struct {
+	head uint64 // the first 8 bytes behind the id, which all rows of a window have in common
+	next uint64 // the 8 after them
+	op   uint32
+}
+
+// sort puts what is unordered in order of keys: Pebble takes sorted batches in a
+// quarter of the time.
+func (b *Batch) sort() {
+	for _, part := range b.loose {
+		b.sortOps(b.ops[part[0]:part[1]])
+	}
+	b.loose = b.loose[:0]
+}
+
+func (b *Batch) sortOps(ops []op) {
+	b.sorting = slices.Grow(b.sorting[:0], len(ops))
+	for i, o := range ops {
+		var head [16]byte
+		copy(head[:], b.keyOf(o)[idSize:])
+		b.sorting = append(b.sorting, sortKey{binary.BigEndian.Uint64(head[:8]), binary.BigEndian.Uint64(head[8:]), uint32(i)})
+	}
+	slices.SortFunc(b.sorting, func(x, y sortKey) int {
+		if c := cmp.Or(cmp.Compare(x.head, y.head), cmp.Compare(x.next, y.next)); c != 0 {
+			return c
+		}
+		return bytes.Compare(b.keyOf(ops[x.op]), b.keyOf(ops[y.op]))
+	})
+	b.sorted = append(b.sorted[:0], ops...)
+	for i, k := range b.sorting {
+		ops[i] = b.sorted[k.op]
+	}
+}
+
+func (b *Batch) keyOf(o op) []byte { return b.arena[o.at : o.at+int(o.key)] }
 
 // maxKeptBatch bounds what an empty batch keeps of its memory.
 const maxKeptBatch = 16 << 20
@@ -74,5 +123,5 @@ func (b *Batch) Reset() {
 		*b = Batch{}
 		return
 	}
-	b.ops, b.arena = b.ops[:0], b.arena[:0]
+	b.ops, b.arena, b.loose = b.ops[:0], b.arena[:0], b.loose[:0]
 }

@@ -24,7 +24,7 @@ func (w *View[K, V]) Get(key K) (v V, time int64, ok bool, err error) {
 
 // committedAt is the row of a key without the open and the closing transaction.
 func (o *overlay[V]) committedAt(key []byte) (r before[V], err error) {
-	if idx := o.lookup(hashKey(key), key); idx != 0 {
+	if idx := o.lookup(o.hash(key), key); idx != 0 {
 		return o.committedRow(o.at(idx)), nil
 	}
 	if r.has, err = o.read(key); err != nil || !r.has {

@@ -55,7 +55,7 @@ func (o *overlay[V]) evict(steps int) (left int) {
 		case e.flags&recent != 0:
 			e.flags &^= recent
 		default:
-			o.removeEntry(idx, e, hashKey(o.keyOf(e)))
+			o.removeEntry(idx, e, o.hash(o.keyOf(e)))
 			if o.d.clean <= o.d.cache {
 				return 0
 			}

@@ -115,10 +115,7 @@ func BenchmarkExpiryDedup(b *testing.B) {
 			binary.BigEndian.PutUint64(ids[i][:], uint64(from+i))
 			next = append(next, ids[i][:])
 		}
-		start := int64(1e6 + from/expiryPerMs)
-		start -= start % ttl
-		s.Touch(start, next)
-		s.Touch(start-ttl, next)
+		s.Touch(int64(1e6+from/expiryPerMs)/ttl*ttl, next)
 	}
 	one := func(i int, ms int64) error {
 		k := string(ids[i%expiryAhead][:])

@@ -38,8 +38,9 @@ const (
 	// KindVersioned is the versions of a key's value.
 	KindVersioned
 	// KindWindowOnce is rows by key and the start of a window, in order of start,
-	// that are put once, never changed or deleted, and expire. Its changelog has
-	// a record for many of them, in a form that Kafka Streams does not know.
+	// that are put once, never changed or deleted, and expire; no key should have
+	// more than a few at a time. Its changelog has a record for many of them, in a
+	// form that Kafka Streams does not know.
 	KindWindowOnce
 )
 

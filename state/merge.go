@@ -152,7 +152,7 @@ func (m *merge[V]) engineRow(decode bool) (r before[V], err error) {
 
 // cleanRow is the row of a key that is as on the engine.
 func (o *overlay[V]) cleanRow(key []byte) (r before[V], err error) {
-	if idx := o.lookup(hashKey(key), key); idx != 0 {
+	if idx := o.lookup(o.hash(key), key); idx != 0 {
 		e := o.at(idx)
 		return before[V]{v: e.v, time: e.time, has: e.flags&present != 0}, nil
 	}

@@ -126,7 +126,7 @@ func TestABundleThatIsCutShortIsAnError(t *testing.T) {
 func FuzzABundleIsReadOrAnError(f *testing.F) {
 	r, _ := bundled(f)
 	f.Add(r.Key, r.Value)
-	f.Add(make([]byte, 12), binary.AppendUvarint(make([]byte, 8), 1<<63)) // a length without end
+	f.Add(make([]byte, 12), binary.AppendUvarint(make([]byte, 8), 1<<63))                   // a length without end
 	f.Add(make([]byte, 12), []byte("\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00")) // a start before 0
 	f.Add([]byte("short"), r.Value)
 	f.Fuzz(func(t *testing.T, key, value []byte) {

@@ -58,7 +58,6 @@ type overlay[V any] struct {
 	loaded  V      // what load read
 	loadedT int64
 	load    func(row []byte) error // made once, so that a miss allocates nothing here
-	sorting []sortKey
 }
 
 const (
@@ -157,6 +156,15 @@ var hashSeed = maphash.MakeSeed()
 
 func hashKey(key []byte) uint32 { return uint32(maphash.Bytes(hashSeed, key)) }
 
+// hash places an entry in the index. Rows of one key that are put once lie side
+// by side there: who asks for one asks for the others too.
+func (o *overlay[V]) hash(key []byte) uint32 {
+	if o.p.rec.keys.kind == KindWindowOnce {
+		key = key[timeSize:]
+	}
+	return hashKey(key)
+}
+
 // lookup finds an entry, 0 if there is none.
 func (o *overlay[V]) lookup(hash uint32, key []byte) uint32 {
 	x := &o.index
@@ -174,7 +182,7 @@ func (o *overlay[V]) lookup(hash uint32, key []byte) uint32 {
 // find returns key's entry, which it makes from the engine's row or its
 // absence if there is none.
 func (o *overlay[V]) find(key []byte) (uint32, error) {
-	hash := hashKey(key)
+	hash := o.hash(key)
 	idx := o.lookup(hash, key)
 	if idx == 0 {
 		var err error

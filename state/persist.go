@@ -92,6 +92,7 @@ func (w *Write) Commit() error {
 	assert.That(w.state == writeReady, "a Write was committed twice")
 	w.state = writeDone
 	if w.err == nil {
+		w.batch.sort()
 		w.err = w.e.Write(w.batch)
 	}
 	if w.err != nil {

@@ -21,7 +21,7 @@ func (o *overlay[V]) findRow(key []byte) (ref Ref, v V, time int64, ok bool, err
 // getRow is findRow for a row that nothing is to be done with: one that is known
 // to be missing leaves no trace in memory.
 func (o *overlay[V]) getRow(key []byte) (v V, time int64, ok bool, err error) {
-	idx := o.lookup(hashKey(key), key)
+	idx := o.lookup(o.hash(key), key)
 	if idx == 0 {
 		lacks, err := o.lacks(key)
 		if err != nil {

@@ -18,10 +18,15 @@ func (o *overlay[V]) touchLong(hashes []uint32) (sum uint32) {
 
 // Touch brings what the next Finds of these encoded keys and one start need
 // closer to the processor, or in a KindWindowByKey store what the next
-// AppendFetch and Add of the keys need, whatever the start. It changes nothing.
+// AppendFetch and Add of the keys need, whatever the start, as in a KindWindowOnce
+// store. It changes nothing.
 func (s *Window[K, V]) Touch(start int64, keys [][]byte) {
-	if !s.o.p.rec.keys.kind.byStart() {
+	switch s.o.p.rec.keys.kind {
+	case KindWindowByKey:
 		s.o.touchChains(keys)
+		return
+	case KindWindowOnce:
+		s.o.touch(keys)
 		return
 	}
 	s.places, s.touched = s.places[:0], s.touched[:0]
@@ -72,7 +77,7 @@ func (o *overlay[V]) touchAging(idxs []uint32) (hashes [forgetGroup]uint32) {
 		}
 	}
 	for i, idx := range idxs {
-		hashes[i] = hashKey(o.keyOf(o.at(idx)))
+		hashes[i] = o.hash(o.keyOf(o.at(idx)))
 	}
 	for _, h := range hashes[:len(idxs)] {
 		sum += uint32(o.index.slots[o.index.first(h)])
@@ -119,8 +124,8 @@ func (o *overlay[V]) touchChains(keys [][]byte) {
 	}
 }
 
-// touch reads the index slot and the entry of each key, all slots first, so
-// that their cache misses overlap.
+// touch reads the index slot and the entry of each key, or of what of it is
+// hashed, all slots first, so that their cache misses overlap.
 func (o *overlay[V]) touch(keys [][]byte) {
 	const group = 64
 	var hashes [group]uint32

@@ -92,18 +92,9 @@ type dedupPort[K, V, ID any] struct {
 }
 
 // touch makes the places ready that the next records' ids need: new ids are
-// nowhere, and to know that is one look at memory that nobody used for each
-// stretch.
+// nowhere, and to know that is a look at memory that nobody used.
 func (p *dedupPort[K, V, ID]) touch(recs []*kgo.Record) {
-	ids := p.next.look(recs)
-	if p.time.now == runtime.NoTime {
-		return
-	}
-	stretch := p.seen.stretch(p.time.now)
-	p.rows.Touch(stretch, ids)
-	if stretch >= p.seen.ttl {
-		p.rows.Touch(stretch-p.seen.ttl, ids)
-	}
+	p.rows.Touch(p.seen.stretch(max(p.time.now, 0)), p.next.look(recs))
 }
 
 func (p *dedupPort[K, V, ID]) idOf(r Record[K, V]) ID {
