@@ -114,12 +114,14 @@ func (b *Batch) sortOps(ops []op) {
 
 func (b *Batch) keyOf(o op) []byte { return b.arena[o.at : o.at+int(o.key)] }
 
-// maxKeptBatch bounds what an empty batch keeps of its memory.
-const maxKeptBatch = 16 << 20
+// keptBatch is the memory for bytes that an empty batch always keeps.
+const keptBatch = 1 << 20
 
-// Reset empties the batch and keeps its memory, up to a bound.
+// Reset empties the batch and keeps its memory, unless most of it was of no use
+// this time: a batch is about as large as the one before it, and fresh memory
+// costs more than what is written there.
 func (b *Batch) Reset() {
-	if cap(b.arena) > maxKeptBatch {
+	if cap(b.arena) > max(keptBatch, 4*len(b.arena)) {
 		*b = Batch{}
 		return
 	}
