@@ -99,6 +99,7 @@ type Member struct {
 type Batch struct {
 	TP
 	Records []*kgo.Record
+	Bytes   int   // of their keys and values
 	Next    int64 // the position after this batch
 	Epoch   int32 // leader epoch of Next, -1 if unknown
 	Stable  int64 // the last stable offset known, -1 if unknown

@@ -44,29 +44,30 @@ func (c *consumer) add(topic string, p *kgo.FetchPartition) {
 		return
 	}
 	c.assigned[tp] = last.Offset + 1
+	records, bytes := dataOnly(p.Records)
 	c.out = append(c.out, seam.Batch{
 		TP:      tp,
-		Records: dataOnly(p.Records),
+		Records: records,
+		Bytes:   bytes,
 		Next:    last.Offset + 1,
 		Epoch:   last.LeaderEpoch,
 		Stable:  p.LastStableOffset,
 	})
 }
 
-// dataOnly takes control records out, in place. Most batches have none.
-func dataOnly(recs []*kgo.Record) []*kgo.Record {
+// dataOnly takes control records out, in place, and says how large the others
+// are. Most batches have none.
+func dataOnly(recs []*kgo.Record) (data []*kgo.Record, bytes int) {
 	n := 0
-	for n < len(recs) && !recs[n].Attrs.IsControl() {
+	for i, r := range recs {
+		if r.Attrs.IsControl() {
+			continue
+		}
+		bytes += len(r.Key) + len(r.Value)
+		if n < i { // a pointer that is written has its price
+			recs[n] = r
+		}
 		n++
 	}
-	if n == len(recs) {
-		return recs
-	}
-	for _, r := range recs[n+1:] {
-		if !r.Attrs.IsControl() {
-			recs[n] = r
-			n++
-		}
-	}
-	return recs[:n]
+	return recs[:n], bytes
 }

@@ -184,7 +184,11 @@ func (b *broker) fetch(at []position, max int) (out []seam.Batch, err error) {
 			continue
 		}
 		max -= len(recs)
-		out = append(out, seam.Batch{TP: p.TP, Records: recs, Next: next, Epoch: 0, Stable: l[0].stable()})
+		bytes := 0
+		for _, r := range recs {
+			bytes += len(r.Key) + len(r.Value)
+		}
+		out = append(out, seam.Batch{TP: p.TP, Records: recs, Bytes: bytes, Next: next, Epoch: 0, Stable: l[0].stable()})
 	}
 	return out, nil
 }

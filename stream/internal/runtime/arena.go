@@ -33,6 +33,7 @@ type space struct {
 	ri, rn  int // chunk and used records in it
 	chunks  [][]byte
 	ci      int
+	large   bool // some bytes are in no chunk
 }
 
 // record returns a record for topic, which has nothing else in it.
@@ -71,6 +72,7 @@ func (a *space) copy(b []byte) []byte {
 		return nil
 	}
 	if len(b) > arenaBytes/4 {
+		a.large = true
 		return append([]byte{}, b...)
 	}
 	if a.ci == len(a.chunks) {
@@ -89,8 +91,23 @@ func (a *space) copy(b []byte) []byte {
 
 // reset takes everything back.
 func (a *space) reset() {
+	if a.large {
+		a.dropLarge()
+	}
 	a.ri, a.rn, a.ci = 0, 0, 0
 	for i := range a.chunks {
 		a.chunks[i] = a.chunks[i][:0]
+	}
+}
+
+// dropLarge forgets what is in no chunk: the records that have it may not be
+// needed again for long.
+func (a *space) dropLarge() {
+	a.large = false
+	for i := range min(a.ri+1, len(a.records)) {
+		for j := range a.records[i] {
+			r := &a.records[i][j]
+			r.Key, r.Value = nil, nil
+		}
 	}
 }

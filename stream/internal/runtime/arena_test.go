@@ -33,3 +33,32 @@ func TestARecordOfTheArenaHasNothingOfTheOneBefore(t *testing.T) {
 		t.Errorf("%+v\nwant %+v", r, want)
 	}
 }
+
+// A record that is not needed again for long keeps no large value.
+func TestAnArenaForgetsWhatIsLarge(t *testing.T) {
+	a := &arena{}
+	var large []*kgo.Record
+	for i := range arenaRecords + 10 {
+		r := a.record("topic", 0, 1)
+		r.Key = a.copy([]byte("k"))
+		if i%2 == 0 {
+			r.Value = a.copy(make([]byte, arenaBytes))
+			large = append(large, r)
+		}
+	}
+	a.turn()
+	a.ended()
+	for i, r := range large {
+		if r.Value != nil || r.Key != nil {
+			t.Fatalf("large record %d has kept its bytes", i)
+		}
+	}
+	a.turn()
+	small := a.record("topic", 0, 1)
+	small.Value = a.copy([]byte("v"))
+	a.turn()
+	a.ended()
+	if small.Value == nil {
+		t.Error("a small value was cleared, which costs")
+	}
+}

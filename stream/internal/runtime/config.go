@@ -34,6 +34,7 @@ type Config struct {
 	PurgeInterval time.Duration // between deletes of processed repartition records
 	PollRecords   int           // most records taken by one poll: all that a fetch brought, since the next fetch goes out when they are taken
 	QueueRecords  int           // records of one input in memory beyond which it is paused
+	QueueBytes    int64         // of keys and values: of one input beyond which it is paused, of all inputs of a worker beyond which none is polled while there is something to do, of the open transaction that may wait
 	Queue         int           // records of the open transaction that may wait for those of the last one, or for their partitions to be added
 	Settle        int           // records in one go from which on the first ones of partitions go ahead of the others
 	Busy          int           // records that a transaction writes to a partition from which on the next one has it from its start
@@ -77,6 +78,7 @@ func (c *Config) defaults() {
 		}
 	}
 	setBytes(&c.TxnBytes, 64<<20)
+	setBytes(&c.QueueBytes, 64<<20)
 	setBytes(&c.StoreBytes, 64<<20)
 	setBytes(&c.CacheBytes, 64<<20)
 	if c.Replication == 0 {

@@ -20,6 +20,7 @@ type input struct {
 	at     int          // of the next record in queue[0]
 	ahead  int          // records of queue[0] that the instance was told of
 	queued int          // records
+	bytes  int64        // of the batches in queue: memory goes by the batch
 
 	next   int64 // position after everything fetched
 	epoch  int32 // leader epoch of next
@@ -39,7 +40,13 @@ func (in *input) add(b seam.Batch) {
 	if len(b.Records) > 0 {
 		in.queue = append(in.queue, b)
 		in.queued += len(b.Records)
+		in.bytes += int64(b.Bytes)
 	}
+}
+
+// crowded says that more is queued than a share of what may be.
+func (in *input) crowded(c *Config, share float64) bool {
+	return float64(in.queued) > share*float64(c.QueueRecords) || float64(in.bytes) > share*float64(c.QueueBytes)
 }
 
 // peek is the next record, or nil.
@@ -58,6 +65,7 @@ func (in *input) pop() {
 		return
 	}
 	in.at, in.ahead = 0, 0
+	in.bytes -= int64(in.queue[0].Bytes)
 	in.queue[0] = seam.Batch{}
 	in.queue = in.queue[1:]
 }

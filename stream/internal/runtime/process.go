@@ -57,7 +57,7 @@ func (t *task) run(max int) error {
 			t.w.changed()
 		}
 	}()
-	for ; n < max && !t.commitSoon; n++ {
+	for ; n < max && !t.commitSoon && t.stagedBytes < muchBytes; n++ {
 		in := t.choose()
 		if in == nil {
 			break
@@ -148,7 +148,7 @@ func (w *worker) changed() {
 // resume reads inputs on that were held back.
 func (t *task) resume() {
 	for _, in := range t.inputs {
-		if in.paused && in.queued < t.w.app.cfg.QueueRecords/2 {
+		if in.paused && !in.crowded(&t.w.app.cfg, 0.5) {
 			in.paused = false
 			t.w.txn.Assign(in.tp, in.next)
 		}

@@ -67,6 +67,7 @@ type simRun struct {
 	continuous bool
 	// They are small in many seeds.
 	queue, busy, settle int
+	queueBytes          int64
 }
 
 func (s *simRun) start(t testing.TB, name string) {
@@ -79,7 +80,7 @@ func (s *simRun) start(t testing.TB, name string) {
 		app := runtime.New(runtime.Env{Env: env, Stores: diskStores{disk}}, prog, runtime.Config{
 			App: simApp, Instance: name, Workers: s.workers, CommitInterval: 80 * time.Millisecond,
 			StoreInterval: 300 * time.Millisecond, FlushInterval: 900 * time.Millisecond, Session: 6 * time.Second,
-			PurgeInterval: 2 * time.Second, Continuous: s.continuous, Queue: s.queue, Busy: s.busy, Settle: s.settle,
+			PurgeInterval: 2 * time.Second, Continuous: s.continuous, Queue: s.queue, QueueBytes: s.queueBytes, Busy: s.busy, Settle: s.settle,
 		})
 		return app.Run(context.Background())
 	})
@@ -238,7 +239,7 @@ func (s *simRun) checkDisks() (bad []string) {
 
 // runSeed runs one seed to the end and returns what is wrong.
 func runSeed(t testing.TB, cfg model.Config, procs, workers, inputs int, over time.Duration, prepare func(*simRun)) (*simRun, []string) {
-	s := &simRun{w: model.New(cfg), workers: workers, continuous: cfg.Seed%2 == 1, queue: int(cfg.Seed % 4), busy: int(cfg.Seed % 5), settle: int(cfg.Seed % 7)}
+	s := &simRun{w: model.New(cfg), workers: workers, continuous: cfg.Seed%2 == 1, queue: int(cfg.Seed % 4), busy: int(cfg.Seed % 5), settle: int(cfg.Seed % 7), queueBytes: int64(cfg.Seed % 3 * 40)}
 	defer s.w.Stop()
 	for _, name := range []string{"in", "each", "sums"} {
 		s.w.CreateTopic(name, simParts, nil)

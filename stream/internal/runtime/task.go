@@ -28,6 +28,8 @@ type Task struct {
 	arena  *arena
 	staged []*kgo.Record // of the records processed since the last hand-over
 
+	stagedBytes int64 // of keys and values of staged
+
 	streamTime int64
 	wall       func() time.Time
 	now        *kgo.Record // the record at hand; nil in timers, Flush and Open
@@ -144,7 +146,11 @@ func (t *Task) Stage(s *Sink, partition int32, key, value []byte, ms int64, head
 		r.Headers = append(r.Headers[:0], headers...)
 	}
 	t.staged = append(t.staged, r)
+	t.stagedBytes += bytesOf(r)
 }
+
+// bytesOf is about the memory of a record that is not always the same.
+func bytesOf(r *kgo.Record) int64 { return int64(len(r.Key) + len(r.Value)) }
 
 // Staged are the records staged since the last Take, for tests.
 func (t *Task) Staged() []*kgo.Record { return t.staged }
@@ -152,7 +158,7 @@ func (t *Task) Staged() []*kgo.Record { return t.staged }
 // Take empties the staging area and returns what was in it, for tests.
 func (t *Task) Take() []*kgo.Record {
 	out := t.staged
-	t.staged = nil
+	t.staged, t.stagedBytes = nil, 0
 	return out
 }
 
@@ -219,6 +225,9 @@ func (t *Task) takeTooLarge() error {
 }
 
 func (t *Task) undo(mark int) {
+	for _, r := range t.staged[mark:] {
+		t.stagedBytes -= bytesOf(r)
+	}
 	clear(t.staged[mark:])
 	t.staged = t.staged[:mark]
 	if t.db != nil {
@@ -232,7 +241,7 @@ func (t *Task) undo(mark int) {
 // Reset drops what was staged and takes its memory back, as the end of a
 // transaction does; for tests.
 func (t *Task) Reset() {
-	t.staged = t.staged[:0]
+	t.staged, t.stagedBytes = t.staged[:0], 0
 	t.arena.reset()
 	t.sinks.ended()
 }

@@ -45,3 +45,24 @@ func TestAnInstanceHearsThatEffectsAreTakenBack(t *testing.T) {
 		t.Errorf("one savepoint raised the marks from %d to %d", mark, got)
 	}
 }
+
+func TestTheBytesOfWhatIsStagedAreKnown(t *testing.T) {
+	task := NewTask(TaskConfig{Partitions: func(string) int32 { return 1 }})
+	out, err := task.Sink("out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	task.Stage(out, 0, make([]byte, 3), make([]byte, 100), 0, nil)
+	mark := task.Savepoint()
+	task.Stage(out, 0, nil, make([]byte, 1000), 0, nil)
+	if task.stagedBytes != 1103 {
+		t.Errorf("%d bytes, want 1103", task.stagedBytes)
+	}
+	_ = task.Settle(mark, errors.New("no"))
+	if task.stagedBytes != 103 {
+		t.Errorf("after an undo %d bytes, want 103", task.stagedBytes)
+	}
+	if task.Take(); task.stagedBytes != 0 {
+		t.Errorf("when they are taken %d bytes", task.stagedBytes)
+	}
+}

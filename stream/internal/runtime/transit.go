@@ -32,10 +32,11 @@ type transit struct {
 	// Guarded by worker.mu.
 	adds     []seam.TP
 	queue    chunks
-	fresh    bool // the first record of a partition is in queue
-	crowded  bool // the loop waits until the queue is empty
-	closed   bool // nothing more is handed over
-	written  bool // all its records are, so that others may follow them
+	bytes    int64 // of keys and values in queue
+	fresh    bool  // the first record of a partition is in queue
+	crowded  bool  // the loop waits until the queue is empty
+	closed   bool  // nothing more is handed over
+	written  bool  // all its records are, so that others may follow them
 	done     bool
 	err      error
 	isStored bool // of mutants
@@ -57,12 +58,15 @@ type ended struct {
 	drops map[dropKey]int
 }
 
-// much is how many staged records do not wait for those of other tasks.
-const much = 2048
+// So many staged records, or bytes of them, do not wait for those of other tasks.
+const (
+	much      = 2048
+	muchBytes = 1 << 20
+)
 
 // handOverMuch hands over what a task has staged if that is much.
 func (w *worker) handOverMuch(ctx context.Context, t *task) error {
-	if len(t.staged) < much {
+	if len(t.staged) < much && t.stagedBytes < muchBytes {
 		return nil
 	}
 	return w.handOver(ctx, t)
@@ -77,7 +81,7 @@ func (w *worker) handOverAll(ctx context.Context) error {
 		}
 	}
 	if len(w.sinks.add) > 0 {
-		w.push(ctx, nil)
+		w.push(ctx, nil, 0)
 	}
 	return nil
 }
@@ -90,8 +94,8 @@ func (w *worker) handOver(ctx context.Context, t *task) error {
 	}
 	w.transit.output = true
 	w.changed()
-	next, crowded := w.push(ctx, t.staged)
-	t.staged = next
+	next, crowded := w.push(ctx, t.staged, t.stagedBytes)
+	t.staged, t.stagedBytes = next, 0
 	if crowded {
 		return w.awaitRoom(ctx, w.transit)
 	}
@@ -100,7 +104,7 @@ func (w *worker) handOver(ctx context.Context, t *task) error {
 
 // push gives the open transaction partitions and records, and returns an empty
 // slice for the next ones. It says if many wait.
-func (w *worker) push(ctx context.Context, records []*kgo.Record) (next []*kgo.Record, crowded bool) {
+func (w *worker) push(ctx context.Context, records []*kgo.Record, bytes int64) (next []*kgo.Record, crowded bool) {
 	x := w.transit
 	next = records[:0]
 	w.mu.Lock()
@@ -109,7 +113,8 @@ func (w *worker) push(ctx context.Context, records []*kgo.Record) (next []*kgo.R
 		next = w.pool.get()
 	}
 	x.fresh = x.fresh || w.sinks.fresh && len(records) > 0
-	crowded = x.queue.n >= w.app.cfg.Queue
+	x.bytes += bytes
+	crowded = x.queue.n >= w.app.cfg.Queue || x.bytes >= w.app.cfg.QueueBytes
 	w.mu.Unlock()
 	w.sinks.add = w.sinks.add[:0]
 	if len(records) > 0 {
@@ -271,7 +276,7 @@ func (w *worker) unload(x *transit) {
 		l.adds, x.adds = x.adds, l.adds
 	}
 	if produce {
-		l.records, x.queue = x.queue, l.records
+		l.records, x.queue, x.bytes = x.queue, l.records, 0
 		l.fresh, x.fresh = x.fresh, false
 		l.last = x.closed
 	}

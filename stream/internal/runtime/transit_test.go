@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/semelstream/semel/internal/seam"
 )
 
 // loadOf makes a load of records, each a topic, a partition and a number.
@@ -99,5 +101,28 @@ func TestPartitionsThatWereWrittenMuchToJoinWithTheFirst(t *testing.T) {
 	s.ended()
 	if got := joined(0); !slices.Equal(got, []int32{0}) {
 		t.Errorf("the third one begins with %v, though the second wrote to one only", got)
+	}
+}
+
+type noSignal struct{ seam.Signal }
+
+func (noSignal) Notify() {}
+
+// Many records crowd a transaction, and so do large ones, until they have gone.
+func TestATransactionIsCrowdedByRecordsAndByBytes(t *testing.T) {
+	for _, c := range []struct {
+		records int
+		bytes   int64
+		want    bool
+	}{{9, 99, false}, {10, 1, true}, {1, 100, true}} {
+		x := &transit{running: true, signal: noSignal{}}
+		w := &worker{app: &App{cfg: Config{Queue: 10, QueueBytes: 100}}, sinks: newSinks("app", nil), transit: x}
+		if _, crowded := w.push(t.Context(), numbered(nil, 0, c.records), c.bytes); crowded != c.want {
+			t.Errorf("%d records of %d bytes: crowded is %v", c.records, c.bytes, crowded)
+		}
+		w.unload(x)
+		if _, crowded := w.push(t.Context(), numbered(nil, 0, 1), 1); crowded {
+			t.Errorf("%d records of %d bytes have gone, and it is still crowded", c.records, c.bytes)
+		}
 	}
 }

@@ -233,7 +233,7 @@ func (w *worker) fetch(ctx context.Context, ready bool) error {
 	case !ready:
 		wait = w.patience()
 		w.gathered = w.gathered || w.ending != nil && w.records > 0
-	case w.backlog() > lowWater:
+	case w.fed():
 		return ctx.Err()
 	}
 	batches, err := w.txn.Poll(ctx, w.app.cfg.PollRecords, wait)
@@ -247,7 +247,7 @@ func (w *worker) fetch(ctx context.Context, ready bool) error {
 		if len(b.Records) == 0 { // control records: the position moved
 			w.owners[b.TP].touch()
 		}
-		if in.queued > w.app.cfg.QueueRecords && !in.paused && len(w.owners[b.TP].inputs) > 1 {
+		if in.crowded(&w.app.cfg, 1) && !in.paused && len(w.owners[b.TP].inputs) > 1 {
 			// It waits for another input, which must still be polled.
 			in.paused = true
 			w.txn.Unassign(in.tp)
@@ -268,14 +268,16 @@ func (w *worker) gathering() bool {
 // lowWater is how few records are queued when more are polled for.
 const lowWater = 20_000
 
-// backlog is how many records are queued in all.
-func (w *worker) backlog() (n int) {
+// fed says that enough is queued: no more is polled for.
+func (w *worker) fed() bool {
+	records, bytes := 0, int64(0)
 	for _, t := range w.order {
 		for _, in := range t.inputs {
-			n += in.queued
+			records += in.queued
+			bytes += in.bytes
 		}
 	}
-	return n
+	return records > lowWater || bytes > w.app.cfg.QueueBytes
 }
 
 // patience is how long there is nothing to do if no record comes.
