@@ -318,7 +318,7 @@ func crashWindows(t *testing.T, kind state.Kind, seed uint64) {
 	r := newWindowRig(t, openCrashed(t, errorfs.Wrap(c.fs, c)), kind, cache)
 	rnd := rand.New(rand.NewPCG(seed, 4))
 	now := int64(0)
-	for i := range 90 {
+	for i := range 60 {
 		for range 10 {
 			now += rnd.Int64N(4)
 			at, key := max(now-rnd.Int64N(60), 0), fmt.Sprint("key-", rnd.IntN(5))
