@@ -15,7 +15,6 @@ type Batch struct {
 	arena   []byte
 	loose   [][2]int // stretches of ops that sort puts in order
 	sorting []sortKey
-	sorted  []op
 }
 
 // An OpKind says what an operation of a Batch does.
@@ -106,9 +105,18 @@ func (b *Batch) sortOps(ops []op) {
 		}
 		return bytes.Compare(b.keyOf(ops[x.op]), b.keyOf(ops[y.op]))
 	})
-	b.sorted = append(b.sorted[:0], ops...)
-	for i, k := range b.sorting {
-		ops[i] = b.sorted[k.op]
+	for i := range ops { // in place, each operation once
+		first, to := ops[i], i
+		for {
+			from := int(b.sorting[to].op)
+			b.sorting[to].op = uint32(to)
+			if from == i {
+				break
+			}
+			ops[to] = ops[from]
+			to = from
+		}
+		ops[to] = first
 	}
 }
 

@@ -9,12 +9,12 @@ import (
 	"github.com/semelstream/semel/internal/assert"
 )
 
-// bundleBytes is about how large the value of a bundle becomes: far below any
-// limit of a topic, and enough for what each record costs to be little per row.
+// bundleBytes is about how large a bundle becomes, unless it is one row: far below
+// any limit of a topic, and enough for what each record costs to be little per row.
 const bundleBytes = 4 << 10
 
-// A bundle is rows of a KindWindowOnce store in one changelog record, which cost
-// a broker as much as one row would. The record is
+// A bundle is rows of a KindWindowOnce store in one changelog record, with which
+// broker and client have little more work than with a record of one row. It is
 //
 //	key     of the first row, as a KindWindow store has it: key, start 8, 0 (4)
 //	value   the first row's time 8, its value; then of each other row: its key,
@@ -71,12 +71,13 @@ func (o *overlay[V]) bundles(f func(key, value []byte, time int64) error) error 
 		if err != nil {
 			return err
 		}
-		b.add(o.p.rec.keys, o.keyOf(e), value, e.time)
-		if len(b.value) >= bundleBytes {
+		key := o.keyOf(e)
+		if len(b.value)+len(key)+len(value) > bundleBytes {
 			if err := b.flush(f); err != nil {
 				return err
 			}
 		}
+		b.add(o.p.rec.keys, key, value, e.time)
 	}
 	return b.flush(f)
 }

@@ -56,6 +56,18 @@ func TestRowsThatArePutOnceShareChangelogRecords(t *testing.T) {
 	}
 }
 
+// A topic that takes a row takes its bundle too: what is large is alone.
+func TestALargeRowSharesNoRecord(t *testing.T) {
+	db, s := openWindow(t, state.NewMemory(), once)
+	must(t, s.Put("before", 1, "x", 1))
+	must(t, s.Put("large", 1, strings.Repeat("x", 10_000), 1))
+	must(t, s.Put("after", 1, "x", 1))
+	log := changed(t, db)
+	if len(log) != 3 || len(log[1].Value) > 10_000+16 {
+		t.Errorf("%d records, the second of %d bytes", len(log), len(log[1].Value))
+	}
+}
+
 func TestARowThatIsTakenBackIsInNoBundle(t *testing.T) {
 	db, s := openWindow(t, state.NewMemory(), once)
 	must(t, s.Put("a", 1, "x", 1))
