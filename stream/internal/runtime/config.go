@@ -72,15 +72,11 @@ func (c *Config) defaults() {
 	setInt(&c.Settle, 1024)
 	setInt(&c.Busy, 64)
 	setInt(&c.Step, 2048)
-	setBytes := func(p *int64, n int64) {
+	for _, p := range []*int64{&c.TxnBytes, &c.QueueBytes, &c.StoreBytes, &c.CacheBytes} {
 		if *p <= 0 {
-			*p = n
+			*p = 64 << 20
 		}
 	}
-	setBytes(&c.TxnBytes, 64<<20)
-	setBytes(&c.QueueBytes, 64<<20)
-	setBytes(&c.StoreBytes, 64<<20)
-	setBytes(&c.CacheBytes, 64<<20)
 	if c.Replication == 0 {
 		c.Replication = -1
 	}
