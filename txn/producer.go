@@ -65,15 +65,10 @@ type Producer struct {
 	lost    atomic.Pointer[ProduceError]
 }
 
-// MaxBufferedBytes is how many bytes of records a [Producer] takes before it waits
-// for the brokers, by default. A record must be smaller.
-const MaxBufferedBytes = 128 << 20
-
 // NewProducer makes the client, with [ClientOptions] and then opts; give it
 // kgo.SeedBrokers at least. Defaults that opts may change: manual partitioner
 // (records carry their partition), linger 5 ms (Prepare does not wait for it),
-// no compression, transaction timeout 40 s, a buffer of a million records and
-// [MaxBufferedBytes]. Nothing is sent before Init.
+// no compression, transaction timeout 40 s. Nothing is sent before Init.
 func NewProducer(id string, opts ...kgo.Opt) (*Producer, error) {
 	if id == "" {
 		return nil, errors.New("txn: a producer needs a transactional id: stable across restarts, and of this producer alone")
@@ -84,7 +79,6 @@ func NewProducer(id string, opts ...kgo.Opt) (*Producer, error) {
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.ProducerLinger(5*time.Millisecond),
 		kgo.MaxBufferedRecords(1<<20), // 50,000, the default, blocks bursts
-		kgo.MaxBufferedBytes(MaxBufferedBytes),
 		kgo.ProducerBatchCompression(kgo.NoCompression()),
 	)
 	cl, w, err := witnessed(append(all, opts...))

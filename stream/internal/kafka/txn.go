@@ -135,7 +135,6 @@ func (b *broker) plain(id string) (*plain, error) {
 		kgo.ProducerLinger(5*time.Millisecond),
 		kgo.ProducerBatchCompression(kgo.NoCompression()),
 		kgo.MaxBufferedRecords(1<<20),
-		kgo.MaxBufferedBytes(txn.MaxBufferedBytes),
 	)...)
 	if err != nil {
 		return nil, err
