@@ -96,16 +96,25 @@ func (o *overlay[V]) changes(f func(key, value []byte, time int64) error) error 
 	if o.p.rec.keys.kind == KindWindowOnce {
 		return o.bundles(f)
 	}
-	log := o.logs[o.d.side&1]
-	for i := range log {
-		o.touchChanged(log, i)
-		t := &log[i]
+	return o.eachRow(func(t *before[V], e *entry[V]) error {
+		o.lkey = o.p.rec.keys.toLog(o.lkey[:0], o.keyOf(e))
+		return o.emit(t, e, f)
+	})
+}
+
+// eachRow calls f with the entries that the open transaction changed, and as they
+// were before it, in order of first change. f may change rows, after which it
+// looks at t no more: those that it changes first in this transaction come later.
+func (o *overlay[V]) eachRow(f func(t *before[V], e *entry[V]) error) error {
+	side := o.d.side & 1
+	for i := 0; i < len(o.logs[side]); i++ { //nolint:intrange // f may make it longer
+		o.touchChanged(o.logs[side], i)
+		t := &o.logs[side][i]
 		e := o.at(t.idx)
 		if o.isNothing(t, e) {
 			continue
 		}
-		o.lkey = o.p.rec.keys.toLog(o.lkey[:0], o.keyOf(e))
-		if err := o.emit(t, e, f); err != nil {
+		if err := f(t, e); err != nil {
 			return err
 		}
 	}

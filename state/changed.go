@@ -31,20 +31,11 @@ func (s *KV[K, V]) Changed(f func(c Changed[K, V]) error) error {
 // eachChanged calls f with the entries that the open transaction changed and as
 // they were; what was not there has no value and no time.
 func (o *overlay[V]) eachChanged(f func(key []byte, t before[V], e *entry[V]) error) error {
-	side := o.d.side & 1
-	for i := 0; i < len(o.logs[side]); i++ { //nolint:intrange // f may make it longer
-		o.touchChanged(o.logs[side], i)
-		t := o.logs[side][i]
-		e := o.at(t.idx)
-		if o.isNothing(&t, e) {
-			continue
+	return o.eachRow(func(t *before[V], e *entry[V]) error {
+		was := *t
+		if !was.has { // its time is that of a deletion
+			was = before[V]{}
 		}
-		if !t.has { // its time is that of a deletion
-			t = before[V]{}
-		}
-		if err := f(o.keyOf(e), t, e); err != nil {
-			return err
-		}
-	}
-	return nil
+		return f(o.keyOf(e), was, e)
+	})
 }

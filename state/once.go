@@ -55,15 +55,9 @@ func appendSized(dst, b []byte) []byte {
 
 // bundles is changes for a store whose rows are put once.
 func (o *overlay[V]) bundles(f func(key, value []byte, time int64) error) error {
-	log, b := o.logs[o.d.side&1], &o.bundle
+	b := &o.bundle
 	b.rows = 0
-	for i := range log {
-		o.touchChanged(log, i)
-		t := &log[i]
-		e := o.at(t.idx)
-		if o.isNothing(t, e) {
-			continue
-		}
+	err := o.eachRow(func(t *before[V], e *entry[V]) error {
 		if t.has || e.flags&present == 0 { // the assertion's arguments cost an allocation
 			assert.That(false, "store %s: a row that is put once is changed or deleted", o.p.name)
 		}
@@ -73,11 +67,13 @@ func (o *overlay[V]) bundles(f func(key, value []byte, time int64) error) error 
 		}
 		key := o.keyOf(e)
 		if len(b.value)+len(key)+len(value) > bundleBytes {
-			if err := b.flush(f); err != nil {
-				return err
-			}
+			err = b.flush(f)
 		}
 		b.add(o.p.rec.keys, key, value, e.time)
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	return b.flush(f)
 }

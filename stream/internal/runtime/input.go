@@ -44,9 +44,9 @@ func (in *input) add(b seam.Batch) {
 	}
 }
 
-// crowded says that more is queued than a share of what may be.
-func (in *input) crowded(c *Config, share float64) bool {
-	return float64(in.queued) > share*float64(c.QueueRecords) || float64(in.bytes) > share*float64(c.QueueBytes)
+// exceeds says that more is queued.
+func (in *input) exceeds(records int, bytes int64) bool {
+	return in.queued > records || in.bytes > bytes
 }
 
 // peek is the next record, or nil.

@@ -148,7 +148,7 @@ func (w *worker) changed() {
 // resume reads inputs on that were held back.
 func (t *task) resume() {
 	for _, in := range t.inputs {
-		if in.paused && !in.crowded(&t.w.app.cfg, 0.5) {
+		if in.paused && !in.exceeds(t.w.app.cfg.QueueRecords/2, t.w.app.cfg.QueueBytes/2) {
 			in.paused = false
 			t.w.txn.Assign(in.tp, in.next)
 		}

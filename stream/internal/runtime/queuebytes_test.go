@@ -32,13 +32,11 @@ type meteredTxn struct {
 	b *backlog
 }
 
-func (m meteredTxn) Poll(ctx context.Context, max int, wait time.Duration) ([]seam.Batch, error) {
-	batches, err := m.Txn.Poll(ctx, max, wait)
+func (m meteredTxn) Poll(ctx context.Context, records int, wait time.Duration) ([]seam.Batch, error) {
+	batches, err := m.Txn.Poll(ctx, records, wait)
 	for _, b := range batches {
 		m.b.now += b.Bytes
-		if m.b.now > m.b.most {
-			m.b.most = m.b.now
-		}
+		m.b.most = max(m.b.most, m.b.now)
 	}
 	return batches, err
 }

@@ -247,7 +247,7 @@ func (w *worker) fetch(ctx context.Context, ready bool) error {
 		if len(b.Records) == 0 { // control records: the position moved
 			w.owners[b.TP].touch()
 		}
-		if in.crowded(&w.app.cfg, 1) && !in.paused && len(w.owners[b.TP].inputs) > 1 {
+		if in.exceeds(w.app.cfg.QueueRecords, w.app.cfg.QueueBytes) && !in.paused && len(w.owners[b.TP].inputs) > 1 {
 			// It waits for another input, which must still be polled.
 			in.paused = true
 			w.txn.Unassign(in.tp)
