@@ -273,7 +273,7 @@ func operatorReport(all []*series, b *bench) string {
 		"record time) is drained exactly once by a child process: %d rounds, alternating. count: by key. tumbling: counts in\n"+
 		"windows of %v. hopping: the same, each %v, and each update is sent. hopping-final: by panes, results are final. join-table: with a row for each key. dedup: by the record's number, for %v.\n"+
 		"sessions: counts, gap %v. join-stream: even with odd numbers, within %v. Rates are of input records. Median\n"+
-		"[min..max]. Every output was checked.\nworkers %d, commit interval %v, no compression, linger 5ms\n\n",
+		"[min..max]. Every output was checked.\n"+touchedText+"workers %d, commit interval %v, no compression, linger 5ms\n\n",
 		partitions, operatorKeys, b.valueSize, perMs, b.pairs, window, hop, dedupTTL, gap, near, b.workers, b.commit)
 	t.WriteString(rateTable(all).String() + "\n")
 	t.WriteString(commitTable(all).String() + "\n")

@@ -220,7 +220,10 @@ func (r *stateRun) restore(ctx context.Context) error {
 func (r *stateRun) restoreOnce(ctx context.Context) (restored, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.b.patience)
 	defer cancel()
-	var err error
+	err := touchMemory()
+	if err != nil {
+		return restored{}, err
+	}
 	if r.p, err = start(r.s); err != nil {
 		return restored{}, err
 	}

@@ -169,6 +169,9 @@ func (b *bench) drain(ctx context.Context, w workload, v variant, src *source) (
 		s.Records = src.records + v.more
 	}
 	s.CPUProfile, s.MemProfile = profile(b.cpuProfile, w.name, v.name), profile(b.memProfile, w.name, v.name)
+	if err := touchMemory(); err != nil {
+		return nil, err
+	}
 	p, err := start(s)
 	if err != nil {
 		return nil, err

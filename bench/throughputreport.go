@@ -44,6 +44,7 @@ func throughputReport(all []*series, b *bench) string {
 		"by a child process: %d rounds, alternating. Rate and costs from a quarter of the records until all are\n"+
 		"committed; per record, for words per line. Median [min..max]. Every output was checked. The last transaction\n"+
 		"waits for its interval, which the floor has not. CPU of others is above all the broker's, of the same time.\n"+
+		touchedText+
 		"workers %d, commit interval %v, no compression, linger 5ms\n\n", partitions, b.valueSize, b.pairs, b.workers, b.commit)
 	t.WriteString(rateTable(all).String() + "\n")
 	t.WriteString(commitTable(all).String() + "\n")

@@ -43,14 +43,15 @@ func (c *consumer) add(topic string, p *kgo.FetchPartition) {
 			"offset %d came again after position %d: the partition lost records, perhaps by an unclean leader election", first.Offset, at)})
 		return
 	}
-	c.assigned[tp] = last.Offset + 1
+	next, epoch := last.Offset+1, last.LeaderEpoch // the last one may be a control record
+	c.assigned[tp] = next
 	records, bytes := dataOnly(p.Records)
 	c.out = append(c.out, seam.Batch{
 		TP:      tp,
 		Records: records,
 		Bytes:   bytes,
-		Next:    last.Offset + 1,
-		Epoch:   last.LeaderEpoch,
+		Next:    next,
+		Epoch:   epoch,
 		Stable:  p.LastStableOffset,
 	})
 }
@@ -61,6 +62,7 @@ func dataOnly(recs []*kgo.Record) (data []*kgo.Record, bytes int) {
 	n := 0
 	for i, r := range recs {
 		if r.Attrs.IsControl() {
+			r.Recycle()
 			continue
 		}
 		bytes += len(r.Key) + len(r.Value)

@@ -27,7 +27,7 @@ func (b *broker) Txn(ctx context.Context, id string) (seam.Txn, error) {
 		role := id + suffix
 		mine := opts
 		if i == 0 {
-			mine = append(mine, consumeOptions()...)
+			mine = append(append(mine, consumeOptions()...), kgo.WithPools(&recordPool{}))
 		}
 		clients.Lock()
 		p, err := txn.NewProducer(role, b.options(role, mine...)...)
@@ -129,6 +129,7 @@ var _ seam.Txn = (*plain)(nil)
 
 func (b *broker) plain(id string) (*plain, error) {
 	cl, err := b.newClient(id, append(consumeOptions(),
+		kgo.WithPools(&recordPool{}),
 		b.size.option(),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		// As txn.NewProducer has them, so that only the transaction differs.

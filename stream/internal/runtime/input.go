@@ -57,10 +57,11 @@ func (in *input) peek() *kgo.Record {
 	return in.queue[0].Records[in.at]
 }
 
-// pop moves past the next record.
+// pop moves past the next record, which nobody may look at any more.
 func (in *input) pop() {
 	in.timed = false
 	in.queued--
+	in.peek().Recycle()
 	if in.at++; in.at < len(in.queue[0].Records) {
 		return
 	}
