@@ -28,7 +28,7 @@ BENCH_KAFKA := SEMEL_KAFKA_HEAP=1g SEMEL_KAFKA_JVM='$(BENCH_JVM)' $(WITH_KAFKA)
 RACE := $(if $(shell command -v $${CC:-cc}),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-payments demo-kafka test test-kafka test-takeover sim golden crash mutants bench bench-embedded lint fmt
+.PHONY: help demo demo-payments demo-kafka test test-kafka test-takeover sim golden crash mutants bench bench-peers bench-embedded lint fmt
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 | \2/p' $(firstword $(MAKEFILE_LIST)) | while IFS='|' read -r t d; do printf '%-22s %s\n' "$$t" "$$d"; done
@@ -67,6 +67,9 @@ mutants: ## deliberate faults of the runtime, on a real Kafka: the checker must 
 
 bench: ## what exactly-once costs, on a real Kafka, about an hour; BENCH='-quick latency'
 	$(BENCH_KAFKA) go run ./bench -out=bench/results $(BENCH)
+
+bench-peers: ## the same topologies in Kafka Streams, beside ours, on a real Kafka; needs Java and Maven
+	jars=$$(SEMEL_FETCH=1 scripts/kafka-streams) && $(BENCH_KAFKA) go run ./bench -out=bench/results -pairs=3 -kafka-streams="$$jars" $(BENCH) peers
 
 bench-embedded: ## the same on the embedded broker
 	env -u KAFKA_ADDR go run ./bench -out=bench/results $(BENCH)

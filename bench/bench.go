@@ -24,6 +24,8 @@ type bench struct {
 // settings are the flags.
 type settings struct {
 	records, lines int64
+	peerRecords    int64
+	kafkaStreams   string // folder of jars
 	valueSize      int
 	pairs, workers int
 	commit         time.Duration

@@ -39,6 +39,8 @@ func runChild(argument string) error {
 		return runFloorTxn(ctx, s, out)
 	case kindFloorSession:
 		return runFloorSession(ctx, s, out)
+	case kindPeer:
+		return runPeer(ctx, s, out)
 	case kindBroker:
 		return runBroker(ctx, out)
 	}

@@ -73,7 +73,7 @@ func commandLine() string {
 	args := []string{"go run ./bench"}
 	flag.Visit(func(f *flag.Flag) {
 		switch f.Name {
-		case "brokers", "dir", "out", "cpuprofile", "memprofile":
+		case "brokers", "dir", "out", "kafka-streams", "cpuprofile", "memprofile":
 			args = append(args, "-"+f.Name+"=...")
 		default:
 			args = append(args, "-"+f.Name+"="+f.Value.String())

@@ -1,17 +1,18 @@
 // Command bench measures what exactly-once costs.
 //
-//	go run ./bench [flags] [throughput] [operators] [latency] [recovery] [restore]
+//	go run ./bench [flags] [latency] [throughput] [operators] [peers] [recovery] [restore]
 //
-// Without names it measures all, on the brokers of KAFKA_ADDR or on an
+// Without names it measures all but the peers, on the brokers of KAFKA_ADDR or on an
 // embedded one. The driver loads topics and checks outputs; what is measured
 // runs in child processes, one after the other:
 //
+//	latency     records at a fixed rate, from the time they were to be sent
+//	            until a read_committed consumer has them
 //	throughput  a loaded topic is drained: pass-through, counts, word count;
 //	            exactly-once, at-least-once and plain franz-go loops, in
 //	            alternating rounds
 //	operators   windows, joins and the like, beside a count of the same topic
-//	latency     records at a fixed rate, from the time they were to be sent
-//	            until a read_committed consumer has them
+//	peers       the same in Kafka Streams, only when named: it needs Java
 //	recovery    1 GB of state, kill -9, restart at once: the longest silence,
 //	            and the first committed output
 //	restore     the same state from an empty directory
@@ -59,6 +60,8 @@ func exit(err error) {
 
 func (s *settings) define(f *flag.FlagSet) {
 	f.Int64Var(&s.records, "records", 8_000_000, "throughput: records of a source")
+	f.Int64Var(&s.peerRecords, "peer-records", 1_000_000, "peers: records that Kafka Streams drains")
+	f.StringVar(&s.kafkaStreams, "kafka-streams", "", "peers: folder of the jars of Kafka Streams, as scripts/kafka-streams prints it")
 	f.Int64Var(&s.lines, "lines", 1_000_000, "throughput: lines whose words are counted")
 	f.IntVar(&s.valueSize, "value", 100, "throughput, latency: bytes of a value")
 	f.IntVar(&s.pairs, "pairs", 5, "throughput: rounds, of which every second goes backwards; restore: times")
@@ -86,7 +89,7 @@ func (s *settings) quick(f *flag.FlagSet) {
 	given := map[string]bool{}
 	f.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	for name, value := range map[string]string{
-		"records": "100000", "lines": "20000", "pairs": "2", "warm": "false", "seconds": "2",
+		"records": "100000", "peer-records": "100000", "lines": "20000", "pairs": "2", "warm": "false", "seconds": "2",
 		"state-keys": "20000", "kills": "1", "settle": "3s", "gap": "2s",
 	} {
 		if !given[name] {
@@ -97,8 +100,8 @@ func (s *settings) quick(f *flag.FlagSet) {
 	}
 }
 
-// measures are what can be measured, by name.
-var measures = []string{"throughput", "operators", "latency", "recovery", "restore"}
+// measures are what is measured, by name.
+var measures = []string{"latency", "throughput", "operators", "recovery", "restore"}
 
 func drive(s settings, brokers, dir string, names []string) (err error) {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -107,8 +110,8 @@ func drive(s settings, brokers, dir string, names []string) (err error) {
 		names = measures
 	}
 	for _, n := range names {
-		if !slices.Contains(measures, n) {
-			return fmt.Errorf("there is nothing to measure named %q: choose of %q", n, measures)
+		if n != "peers" && !slices.Contains(measures, n) {
+			return fmt.Errorf("there is nothing to measure named %q: choose of %q and \"peers\"", n, measures)
 		}
 	}
 	state, err := os.MkdirTemp(dir, "semel-bench-")
@@ -127,9 +130,14 @@ func drive(s settings, brokers, dir string, names []string) (err error) {
 
 func (b *bench) measure(ctx context.Context, names []string) error {
 	wants := func(name string) bool { return slices.Contains(names, name) }
-	if wants("throughput") || wants("operators") || wants("latency") {
+	if wants("throughput") || wants("operators") || wants("peers") || wants("latency") {
 		if err := b.warmUpBroker(ctx); err != nil {
 			return fmt.Errorf("warming up: %w", err)
+		}
+	}
+	if wants("latency") { // before gigabytes are deleted, which takes a while after the others
+		if err := b.latency(ctx); err != nil {
+			return fmt.Errorf("latency: %w", err)
 		}
 	}
 	if wants("throughput") {
@@ -142,9 +150,9 @@ func (b *bench) measure(ctx context.Context, names []string) error {
 			return fmt.Errorf("operators: %w", err)
 		}
 	}
-	if wants("latency") {
-		if err := b.latency(ctx); err != nil {
-			return fmt.Errorf("latency: %w", err)
+	if wants("peers") {
+		if err := b.peers(ctx); err != nil {
+			return fmt.Errorf("peers: %w", err)
 		}
 	}
 	if wants("recovery") || wants("restore") {

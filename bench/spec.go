@@ -16,6 +16,7 @@ const (
 	kindFloorTxn     = "floor-txn"
 	kindFloorSession = "floor-session"
 	kindBroker       = "broker"
+	kindPeer         = "kafka-streams"
 )
 
 // A spec is what a child process is to do. It travels as one argument.
@@ -33,6 +34,8 @@ type spec struct {
 	Workers     int
 	Commit      time.Duration // as stream.Config.CommitInterval
 	Linger      time.Duration // of producers
+
+	KafkaStreams string // folder of jars, of kindPeer
 
 	CPUProfile, MemProfile string // files, for the measured part
 }

@@ -220,8 +220,11 @@ func (r *stateRun) restore(ctx context.Context) error {
 func (r *stateRun) restoreOnce(ctx context.Context) (restored, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.b.patience)
 	defer cancel()
-	err := touchMemory()
+	giveBack, err := touchMemory()
 	if err != nil {
+		return restored{}, err
+	}
+	if err := giveBack(); err != nil {
 		return restored{}, err
 	}
 	if r.p, err = start(r.s); err != nil {

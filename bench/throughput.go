@@ -12,8 +12,9 @@ import (
 type variant struct {
 	name  string
 	set   func(*spec)
-	check check // instead of its workload's
-	more  int64 // records beside the source's
+	check check   // instead of its workload's
+	more  int64   // records beside the source's
+	src   *source // instead of its workload's
 }
 
 var (
@@ -21,6 +22,14 @@ var (
 	alos = variant{name: "at-least-once", set: func(s *spec) { s.Kind, s.AtLeastOnce = kindApp, true }}
 	bare = variant{name: kindFloor, set: func(s *spec) { s.Kind = kindFloor }}
 )
+
+// source is what the variant drains of a workload with this source.
+func (v variant) source(src *source) *source {
+	if v.src != nil {
+		return v.src
+	}
+	return src
+}
 
 // A workload is a topology on a source, done in several variants.
 type workload struct {
@@ -114,19 +123,19 @@ func (b *bench) throughput(ctx context.Context) error {
 func (b *bench) rounds(ctx context.Context, w workload, src *source) ([]*series, error) {
 	var all []*series
 	for _, v := range w.variants {
-		all = append(all, &series{workload: w.name, variant: v.name, src: src})
+		all = append(all, &series{workload: w.name, variant: v.name, src: v.source(src)})
 	}
 	if b.warm {
 		b.say("%s: warming up", w.name)
 		for _, v := range w.variants {
-			if _, err := b.drain(ctx, w, v, src); err != nil {
+			if _, err := b.drain(ctx, w, v, v.source(src)); err != nil {
 				return nil, fmt.Errorf("%s: %w", v.name, err)
 			}
 		}
 	}
 	for round := range b.pairs {
 		for _, i := range order(len(w.variants), round) {
-			r, err := b.drain(ctx, w, w.variants[i], src)
+			r, err := b.drain(ctx, w, w.variants[i], all[i].src)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", w.variants[i].name, err)
 			}
@@ -165,14 +174,11 @@ func (b *bench) drain(ctx context.Context, w workload, v variant, src *source) (
 	}
 	v.set(&s)
 	s.Records = src.units
-	if s.Kind == kindApp {
+	if s.Kind == kindApp || s.Kind == kindPeer {
 		s.Records = src.records + v.more
 	}
 	s.CPUProfile, s.MemProfile = profile(b.cpuProfile, w.name, v.name), profile(b.memProfile, w.name, v.name)
-	if err := touchMemory(); err != nil {
-		return nil, err
-	}
-	p, err := start(s)
+	p, err := startWarm(ctx, s)
 	if err != nil {
 		return nil, err
 	}

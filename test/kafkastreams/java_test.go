@@ -11,53 +11,22 @@ import (
 	"testing"
 )
 
-// javaClasses builds the application, once Maven has fetched Kafka Streams into
-// the user's cache, and returns its class path. It skips where Java or Maven is
-// missing.
+// javaClasses builds the application with the jars of Kafka Streams, and returns
+// its class path. It skips where the jars or what it takes to get them is missing.
 func javaClasses(t *testing.T) string {
-	for _, need := range []string{"java", "javac", "mvn"} {
-		if _, err := exec.LookPath(need); err != nil {
-			t.Skipf("%s is missing: this test needs a JDK of 17 or newer and Maven (Debian: default-jdk-headless maven)", need)
-		}
+	var lib, why bytes.Buffer
+	cmd := exec.Command(filepath.Join("..", "..", "scripts", "kafka-streams"))
+	cmd.Stdout, cmd.Stderr = &lib, &why
+	switch err := cmd.Run(); {
+	case err == nil:
+	case cmd.ProcessState != nil && (cmd.ProcessState.ExitCode() == 3 || cmd.ProcessState.ExitCode() == 4):
+		t.Skip(strings.TrimSpace(why.String()))
+	default:
+		t.Fatalf("%v: %v\n%s", cmd.Args, err, why.String())
 	}
-	lib, classes := kafkaStreamsJars(t), t.TempDir()
-	path := filepath.Join(lib, "*")
+	classes, path := t.TempDir(), filepath.Join(strings.TrimSpace(lib.String()), "*")
 	output(t, "javac", "-d", classes, "-cp", path, filepath.Join("java", "src", "main", "java", "WordCount.java"))
 	return classes + string(os.PathListSeparator) + path
-}
-
-const copyDependencies = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
-
-func kafkaStreamsJars(t *testing.T) string {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Skipf("there is no cache directory for Kafka Streams: %v", err)
-	}
-	lib := filepath.Join(cache, "semel", "kafka-streams", "lib-4.4.0")
-	if _, err := os.Stat(lib); err == nil {
-		return lib
-	}
-	if os.Getenv("SEMEL_FETCH") == "" {
-		t.Skip("Kafka Streams is not in the cache: make test-takeover fetches it (94 MB, once)")
-	}
-	if err := os.MkdirAll(filepath.Dir(lib), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	// Whole or not at all.
-	fetched, err := os.MkdirTemp(filepath.Dir(lib), "fetch") //nolint:usetesting // it stays, under another name
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(fetched)
-	t.Log("fetching Kafka Streams 4.4.0 (94 MB, once)")
-	output(t, "mvn", "-B", "-q", "-f", filepath.Join("java", "pom.xml"), copyDependencies, "-DincludeScope=runtime", "-DoutputDirectory="+fetched)
-	if err := os.Chmod(fetched, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(fetched, lib); err != nil {
-		t.Fatal(err)
-	}
-	return lib
 }
 
 func output(t *testing.T, name string, args ...string) {
