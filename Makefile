@@ -69,7 +69,7 @@ bench: ## what exactly-once costs, on a real Kafka, about an hour; BENCH='-quick
 	$(BENCH_KAFKA) go run ./bench -out=bench/results $(BENCH)
 
 bench-peers: ## the same topologies in Kafka Streams, beside ours, on a real Kafka; needs Java and Maven
-	jars=$$(SEMEL_FETCH=1 scripts/kafka-streams) && $(BENCH_KAFKA) go run ./bench -out=bench/results -pairs=3 -kafka-streams="$$jars" $(BENCH) peers
+	jars=$$(SEMEL_FETCH=1 scripts/kafka-streams) && $(BENCH_KAFKA) go run ./bench -out=bench/results -pairs=2 -warm=false -kafka-streams="$$jars" $(BENCH) peers
 
 bench-embedded: ## the same on the embedded broker
 	env -u KAFKA_ADDR go run ./bench -out=bench/results $(BENCH)

@@ -31,6 +31,7 @@ type settings struct {
 	commit         time.Duration
 	small          bool   // -quick
 	only           string // comma list of workloads; empty is all
+	variants       string // comma list of variants, like only
 	warm           bool
 	patience       time.Duration // of one run
 
@@ -58,12 +59,15 @@ func (b *bench) say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "%s  %s\n", time.Now().Format("15:04:05"), fmt.Sprintf(format, args...))
 }
 
-func (b *bench) wants(workload string) bool {
-	if b.only == "" {
+func (b *bench) wants(workload string) bool { return lists(b.only, workload) }
+
+// lists says that a comma list has a name, or is empty.
+func lists(list, name string) bool {
+	if list == "" {
 		return true
 	}
-	for _, w := range strings.Split(b.only, ",") {
-		if strings.TrimSpace(w) == workload {
+	for n := range strings.SplitSeq(list, ",") {
+		if strings.TrimSpace(n) == name {
 			return true
 		}
 	}

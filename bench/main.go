@@ -68,6 +68,7 @@ func (s *settings) define(f *flag.FlagSet) {
 	f.IntVar(&s.workers, "workers", 1, "workers of the application; with more than one, steps of commits are not taken")
 	f.DurationVar(&s.commit, "commit", 100*time.Millisecond, "commit interval")
 	f.StringVar(&s.only, "only", "", "throughput, latency: workloads to run, with commas between")
+	f.StringVar(&s.variants, "variants", "", "throughput: variants to run, with commas between")
 	f.BoolVar(&s.warm, "warm", true, "transactions before all runs until they get no faster, on a real broker; throughput, operators: one run of each variant that does not count")
 	f.DurationVar(&s.patience, "patience", 5*time.Minute, "how long one run may take")
 	f.IntVar(&s.rate, "rate", 1000, "latency: records per second")

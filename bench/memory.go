@@ -15,7 +15,7 @@ import (
 const touched = 3 << 30
 
 // touchedText is what reports say of it.
-const touchedText = "Before each run 3 GB of memory are used and given back: a virtual machine's first use of a page is slow.\n"
+const touchedText = "Before each run 3 GB of memory are used, and given back as it begins: a virtual machine's first use of a page is slow.\n"
 
 // touchMemory uses memory until it is given back, so that a run finds pages that
 // exist. Free memory of a virtual machine may go back to its host within seconds

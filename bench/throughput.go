@@ -93,6 +93,7 @@ func (b *bench) throughput(ctx context.Context) error {
 	var all []*series
 	wanted := slices.DeleteFunc(workloads(), func(w workload) bool { return !b.wants(w.name) })
 	for i, w := range wanted {
+		w.variants = slices.DeleteFunc(slices.Clone(w.variants), func(v variant) bool { return !lists(b.variants, v.name) })
 		src := sources[w.source]
 		if src == nil {
 			var err error
@@ -115,7 +116,7 @@ func (b *bench) throughput(ctx context.Context) error {
 		}
 	}
 	if len(all) == 0 {
-		return fmt.Errorf("no workload is named %q", b.only)
+		return fmt.Errorf("no workload is named %q with a variant of %q", b.only, b.variants)
 	}
 	return b.write("throughput", throughputReport(all, b))
 }
