@@ -122,3 +122,14 @@ func TestAResultDoesNotReplaceAnother(t *testing.T) {
 		t.Errorf("files %v, %v", files, err)
 	}
 }
+
+func TestACommaListHasItsNamesAndAnEmptyOneAll(t *testing.T) {
+	for _, c := range []struct {
+		list string
+		want bool
+	}{{"", true}, {"b", true}, {"a, b", true}, {"ab", false}, {"a,c", false}} {
+		if got := lists(c.list, "b"); got != c.want {
+			t.Errorf("%q has b: %v", c.list, got)
+		}
+	}
+}
