@@ -209,9 +209,45 @@ func TestABrokerThatIsAwayForHalfAMinuteCostsNothingButTime(t *testing.T) {
 	c.script("start", "1")
 	close(enough)
 	<-stopped
+	l.excuse = l.skipWithoutMarkers
 	l.wants(out, map[string]int64{"a": 3 + sent})
 	a.stop()
 	if n := strings.Count(a.logs.String(), "unable to open connection"); n > 60 {
 		t.Errorf("%d lines about connections in 30 s", n)
 	}
+}
+
+// skipWithoutMarkers ends the test where the broker contradicts itself: its
+// coordinator is done with a transaction whose producer is open in a partition,
+// one epoch back. Nobody can go on then: docs/design/009.
+func (l *live) skipWithoutMarkers() {
+	l.t.Helper()
+	listed, err := l.adm.ListTransactions(l.ctx(), nil, nil)
+	l.ok(err)
+	described, err := l.adm.DescribeTransactions(l.ctx(), listed.TransactionalIDs()...)
+	l.ok(err)
+	done := map[int64]kadm.DescribedTransaction{}
+	for _, t := range described.Sorted() {
+		if t.State == "CompleteCommit" || t.State == "CompleteAbort" {
+			done[t.ProducerID] = t
+		}
+	}
+	topics, err := l.adm.ListTopicsWithInternal(l.ctx())
+	l.ok(err)
+	set := kadm.TopicsSet{}
+	topics.EachPartition(func(p kadm.PartitionDetail) {
+		if !strings.HasPrefix(p.Topic, "__cluster") {
+			set.Add(p.Topic, p.Partition)
+		}
+	})
+	producers, err := l.adm.DescribeProducers(l.ctx(), set)
+	l.ok(err)
+	producers.EachPartition(func(p kadm.DescribedProducersPartition) {
+		for _, x := range p.ActiveProducers {
+			if t, ok := done[x.ProducerID]; ok && x.CurrentTxnStartOffset >= 0 && x.ProducerEpoch < t.ProducerEpoch {
+				l.t.Skipf("the broker has lost a marker: %s is in state %s, epoch %d, and open in %s/%d since offset %d, epoch %d",
+					t.TxnID, t.State, t.ProducerEpoch, p.Topic, p.Partition, x.CurrentTxnStartOffset, x.ProducerEpoch)
+			}
+		}
+	})
 }
