@@ -26,7 +26,7 @@ var peerSource []byte
 // runPeer runs a topology as an application of Kafka Streams and measures it from
 // outside: what its group has committed, the CPU of its process. Like a meter it
 // begins at a quarter of the records, by when the JVM has compiled what it needs.
-func runPeer(ctx context.Context, s spec, out *events) (err error) {
+func runPeer(ctx context.Context, s spec, out *events) error {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(s.Brokers...), kgo.DisableClientMetrics())
 	if err != nil {
 		return err

@@ -128,8 +128,8 @@ func (b *bench) rounds(ctx context.Context, w workload, src *source) ([]*series,
 	}
 	if b.warm {
 		b.say("%s: warming up", w.name)
-		for _, v := range w.variants {
-			if _, err := b.drain(ctx, w, v, v.source(src)); err != nil {
+		for i, v := range w.variants {
+			if _, err := b.drain(ctx, w, v, all[i].src); err != nil {
 				return nil, fmt.Errorf("%s: %w", v.name, err)
 			}
 		}

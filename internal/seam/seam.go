@@ -96,6 +96,8 @@ type Member struct {
 // A Batch is what a Consumer read of one partition. Records holds data only,
 // in order; control records and aborted data are left out, and Next has moved
 // past them. A batch may have no records at all when only the position moved.
+// Who reads by a Txn recycles each record ([kgo.Record.Recycle]) when it is done
+// with it; keys, values and headers stay.
 type Batch struct {
 	TP
 	Records []*kgo.Record
