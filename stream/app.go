@@ -124,6 +124,7 @@ func (a *App) run(ctx context.Context) error {
 	defer stores.close()
 	env, closeEnv, err := kafka.NewEnv(kafka.Config{
 		AppID: a.cfg.AppID, Brokers: a.cfg.Brokers, Client: a.cfg.Client, Logger: a.cfg.Logger,
+		Topics:             a.topology.graph.TopicNames(a.cfg.AppID),
 		AllowTransactionV1: a.cfg.AllowTransactionV1, AtLeastOnce: a.cfg.AtLeastOnce, Session: a.cfg.Session,
 		TransactionTimeout: transactionTimeout(a.cfg.CommitInterval),
 	})

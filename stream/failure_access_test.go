@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +16,7 @@ import (
 	saslplain "github.com/twmb/franz-go/pkg/sasl/plain"
 
 	"github.com/semelstream/semel/codec"
+	"github.com/semelstream/semel/internal/ownkafka"
 	"github.com/semelstream/semel/stream"
 )
 
@@ -65,7 +65,7 @@ func guardedKafka(t *testing.T) (admin, app []string) {
 	} else {
 		ln.Close()
 	}
-	c := kafkaCluster(t, "-p", fmt.Sprint(base),
+	c := ownkafka.New(t, "-p", fmt.Sprint(base),
 		"-o", fmt.Sprintf("listeners=PLAINTEXT://%s,CONTROLLER://127.0.0.1:%d,SASL_PLAINTEXT://%s", open, base+1, door),
 		"-o", fmt.Sprintf("advertised.listeners=PLAINTEXT://%s,SASL_PLAINTEXT://%s", open, door),
 		"-o", "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT",
@@ -74,33 +74,7 @@ func guardedKafka(t *testing.T) (admin, app []string) {
 		"-o", "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
 		"-o", "super.users=User:ANONYMOUS",
 	)
-	return c.addrs, []string{door}
-}
-
-// A kafkaBroker is a real Kafka of the test's own.
-type kafkaBroker struct {
-	t     *testing.T
-	name  string
-	addrs []string
-}
-
-func kafkaCluster(t *testing.T, opts ...string) *kafkaBroker {
-	t.Helper()
-	c := &kafkaBroker{t: t, name: fmt.Sprintf("failure-%08x", rand.Uint32())}
-	t.Cleanup(func() { c.script("rm") })
-	c.addrs = strings.Split(strings.TrimSpace(c.script(append([]string{"up"}, opts...)...)), ",")
-	return c
-}
-
-func (c *kafkaBroker) script(args ...string) string {
-	c.t.Helper()
-	cmd := exec.Command("../scripts/kafka", append([]string{"-c", c.name}, args...)...)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		c.t.Fatalf("scripts/kafka %v: %v", args, err)
-	}
-	return string(out)
+	return c.Addrs, []string{door}
 }
 
 // grant lets the application do something to what begins with the test's name.
@@ -169,11 +143,8 @@ func TestAWrongPasswordIsAnErrorWithoutThePassword(t *testing.T) {
 }
 
 func TestABrokerThatIsAwayForHalfAMinuteCostsNothingButTime(t *testing.T) {
-	if os.Getenv("KAFKA_ADDR") == "" {
-		t.Skip("KAFKA_ADDR is not set")
-	}
-	c := kafkaCluster(t)
-	l := liveAt(t, c.addrs)
+	c := ownkafka.New(t)
+	l := liveAt(t, c.Addrs)
 	in, out := l.topic("in", 1), l.topic("sums", 1)
 	a := l.run(l.sums, nil)
 	l.produce(in, "a", 1, 2)
@@ -200,54 +171,18 @@ func TestABrokerThatIsAwayForHalfAMinuteCostsNothingButTime(t *testing.T) {
 		}
 	}()
 	<-some
-	c.script("kill", "1")
+	c.Kill(1)
 	select { // a clock, since the outage is what is tested
 	case <-time.After(30 * time.Second):
 	case <-a.done:
 		t.Fatalf("it stopped in the outage: %v", a.err)
 	}
-	c.script("start", "1")
+	c.Start(1)
 	close(enough)
 	<-stopped
-	l.excuse = l.skipWithoutMarkers
 	l.wants(out, map[string]int64{"a": 3 + sent})
 	a.stop()
 	if n := strings.Count(a.logs.String(), "unable to open connection"); n > 60 {
 		t.Errorf("%d lines about connections in 30 s", n)
 	}
-}
-
-// skipWithoutMarkers ends the test where the broker contradicts itself: its
-// coordinator is done with a transaction whose producer is open in a partition,
-// one epoch back. Nobody can go on then: docs/design/009.
-func (l *live) skipWithoutMarkers() {
-	l.t.Helper()
-	listed, err := l.adm.ListTransactions(l.ctx(), nil, nil)
-	l.ok(err)
-	described, err := l.adm.DescribeTransactions(l.ctx(), listed.TransactionalIDs()...)
-	l.ok(err)
-	done := map[int64]kadm.DescribedTransaction{}
-	for _, t := range described.Sorted() {
-		if t.State == "CompleteCommit" || t.State == "CompleteAbort" {
-			done[t.ProducerID] = t
-		}
-	}
-	topics, err := l.adm.ListTopicsWithInternal(l.ctx())
-	l.ok(err)
-	set := kadm.TopicsSet{}
-	topics.EachPartition(func(p kadm.PartitionDetail) {
-		if !strings.HasPrefix(p.Topic, "__cluster") {
-			set.Add(p.Topic, p.Partition)
-		}
-	})
-	producers, err := l.adm.DescribeProducers(l.ctx(), set)
-	l.ok(err)
-	producers.EachPartition(func(p kadm.DescribedProducersPartition) {
-		for _, x := range p.ActiveProducers {
-			if t, ok := done[x.ProducerID]; ok && x.CurrentTxnStartOffset >= 0 && x.ProducerEpoch < t.ProducerEpoch {
-				l.t.Skipf("the broker has lost a marker: %s is in state %s, epoch %d, and open in %s/%d since offset %d, epoch %d",
-					t.TxnID, t.State, t.ProducerEpoch, p.Topic, p.Partition, x.CurrentTxnStartOffset, x.ProducerEpoch)
-			}
-		}
-	})
 }

@@ -23,12 +23,11 @@ import (
 
 // A live is a cluster with names of the test's own in it.
 type live struct {
-	excuse func() // nil or what is asked before a test fails for what does not come
-	t      *testing.T
-	addrs  []string // for applications
-	cl     *kgo.Client
-	adm    *kadm.Client
-	name   string // begins all names
+	t     *testing.T
+	addrs []string // for applications
+	cl    *kgo.Client
+	adm   *kadm.Client
+	name  string // begins all names
 }
 
 // everywhere runs f on an embedded broker and, if KAFKA_ADDR names one, on a
@@ -187,9 +186,6 @@ func (l *live) wants(topic string, want map[string]int64) {
 	for !maps.Equal(got, want) {
 		fs := cl.PollFetches(ctx)
 		if ctx.Err() != nil {
-			if l.excuse != nil {
-				l.excuse()
-			}
 			l.t.Fatalf("%s folds to %v, want %v", topic, got, want)
 		}
 		fs.EachRecord(func(r *kgo.Record) {

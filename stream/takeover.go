@@ -70,7 +70,8 @@ func (t *takeOver) run(ctx context.Context) error {
 	if err := t.hasRows(); err != nil {
 		return err
 	}
-	kc := kafka.Config{AppID: t.cfg.AppID, Brokers: t.cfg.Brokers, Client: t.cfg.Client, Logger: t.cfg.Logger}
+	kc := kafka.Config{AppID: t.cfg.AppID, Brokers: t.cfg.Brokers, Client: t.cfg.Client, Logger: t.cfg.Logger,
+		Topics: t.t.graph.TopicNames(t.cfg.AppID)}
 	env, closeEnv, err := kafka.NewEnv(kc)
 	if err != nil {
 		return err

@@ -27,6 +27,7 @@ func (p *Producer) Add(ctx context.Context, tps []TP) error {
 		return p.fail(err)
 	}
 	req.TransactionalID, req.ProducerID, req.ProducerEpoch = p.id, p.pid, p.epoch
+	start := time.Now()
 	err := again(ctx, "txn: AddPartitionsToTxn of "+p.id, func() error {
 		// The client sends v3, the version for clients; it fills the request's
 		// second form and would send that one again.
@@ -41,6 +42,11 @@ func (p *Producer) Add(ctx context.Context, tps []TP) error {
 		return p.fail(err)
 	}
 	p.addedAt = time.Now()
+	if p.cut.Swap(false) || p.addedAt.Sub(start) > slowAdd {
+		if err := p.tellLast(ctx); err != nil {
+			return p.fail(err)
+		}
+	}
 	p.meet(tps)
 	for _, t := range req.Topics {
 		for _, n := range t.Partitions {

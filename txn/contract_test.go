@@ -52,9 +52,9 @@ func (r *raw) produce(value string) error {
 }
 
 func (r *raw) state() string {
-	state, _, err := describeTransaction(r.ctx, r.ask, r.id)
+	f, err := describe(r.ctx, r.ask, r.id)
 	r.must(err)
-	return state
+	return f.state
 }
 
 // plainOffset is an OffsetFetch that does not wait; -1 is none.
@@ -99,8 +99,8 @@ func TestContractAddedPartitionsAloneSendNoEndTxn(t *testing.T) {
 	o := newOne(onKafka(t))
 	o.must(o.p.Add(o.ctx, []TP{{Topic: o.out}}))
 	o.must(o.p.cl.EndTransaction(o.ctx, kgo.TryAbort))
-	if state, _, err := describeTransaction(o.ctx, o.ask, o.id); err != nil || state != "Ongoing" {
-		t.Error(state, err)
+	if f, err := describe(o.ctx, o.ask, o.id); err != nil || f.state != "Ongoing" {
+		t.Error(f.state, err)
 	}
 }
 
@@ -156,7 +156,7 @@ func TestContractOffsetsBesideFlushAfterAdd(t *testing.T) {
 func TestContractInitByAnybodyFencesAtOnce(t *testing.T) {
 	o := newOne(onKafka(t))
 	o.must(o.step(o.p, "zombie", 9))
-	o.must(Fence(o.ctx, o.ask, o.id))
+	o.must(Fence(o.ctx, o.ask, Scope{}, o.id))
 	if at := o.stableAt(); at != -1 {
 		t.Errorf("committed %d", at)
 	}
@@ -177,7 +177,7 @@ func TestContractZombieStaysFenced(t *testing.T) {
 			r := newRaw(t)
 			r.must(r.cl.BeginTransaction())
 			r.must(r.produce("zombie"))
-			r.must(Fence(r.ctx, r.ask, r.id))
+			r.must(Fence(r.ctx, r.ask, Scope{}, r.id))
 			switch first {
 			case "produce":
 				if err := r.produce("zombie"); Judge(err) != OutcomeNewProducer {
@@ -289,7 +289,7 @@ func TestContractLaterOffsetCommitWinsWhateverTheOrderOfMarkers(t *testing.T) {
 	r := newRaw(t)
 	begin := func(at int64) *identity {
 		k := &identity{id: name("offsets")}
-		r.must(initByHand(r.ctx, r.ask, k))
+		r.must(k.init(r.ctx, r.ask))
 		req := offsetsRequest(*k, r.member(), Offsets{{Topic: r.in}: {At: at, Epoch: -1}})
 		resp, err := req.RequestWith(r.ctx, r.ask)
 		r.must(err)
@@ -461,7 +461,7 @@ func TestContractNobodyWritesMarkers(t *testing.T) {
 		cl := w.client(kgo.Dialer(w.net.Dial))
 		defer cl.Close()
 		w.must(o.step(o.p, "a", 1))
-		_, err := FenceStrangers(w.ctx, cl, o.id, func(string) bool { return false })
+		_, err := FenceStrangers(w.ctx, cl, Scope{}, o.id, func(string) bool { return false })
 		w.must(err)
 		o.expect("", -1)
 	})

@@ -37,6 +37,7 @@ func (p *Producer) End(ctx context.Context, commit bool) error {
 		return p.fail(err)
 	}
 	p.open, p.prepared, p.produced = false, false, 0
+	p.added, p.last, p.committed = p.last, p.added, commit
 	clear(p.added)
 	return nil
 }

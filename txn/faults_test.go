@@ -39,7 +39,7 @@ func (f *fault) String() string {
 
 // requests are the steps by the names that the file uses.
 var requests = map[string]kmsg.Key{
-	"FindCoordinator": kmsg.FindCoordinator, "InitProducerID": kmsg.InitProducerID, "AddPartitionsToTxn": kmsg.AddPartitionsToTxn,
+	"FindCoordinator": kmsg.FindCoordinator, "DescribeTransactions": kmsg.DescribeTransactions, "InitProducerID": kmsg.InitProducerID, "AddPartitionsToTxn": kmsg.AddPartitionsToTxn,
 	"Produce": kmsg.Produce, "TxnOffsetCommit": kmsg.TxnOffsetCommit, "EndTxn": kmsg.EndTxn, "OffsetFetch": kmsg.OffsetFetch,
 }
 
@@ -148,7 +148,7 @@ func (f *fault) hit() int {
 
 // early says that the step is only met when a Session opens.
 func (f *fault) early() bool {
-	return f.request == "FindCoordinator" || f.request == "InitProducerID" || f.request == "OffsetFetch"
+	return f.request == "FindCoordinator" || f.request == "DescribeTransactions" || f.request == "InitProducerID" || f.request == "OffsetFetch"
 }
 
 func TestFaults(t *testing.T) {
@@ -194,8 +194,8 @@ func runFault(t *testing.T, w *world, f *fault) {
 			t.Fatalf("Run ended with %v, want %s", r.err, f.costsCode)
 		}
 		w.net.Set(nil)
-		if state, _, err := describeTransaction(w.ctx, w.ask, id); err != nil || state == "Ongoing" {
-			t.Errorf("the Session left its transaction behind: %s, %v", state, err)
+		if f, err := describe(w.ctx, w.ask, id); err != nil || f.state == "Ongoing" {
+			t.Errorf("the Session left its transaction behind: %s, %v", f.state, err)
 		}
 		r = c.start(name("tx"))
 	}

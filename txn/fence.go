@@ -3,7 +3,6 @@ package txn
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -20,7 +19,7 @@ import (
 //
 // Who is called dead by mistake loses its open transaction and its Producer,
 // never a record.
-func FenceStrangers(ctx context.Context, cl *kgo.Client, prefix string, alive func(id string) bool) (fenced []string, err error) {
+func FenceStrangers(ctx context.Context, cl *kgo.Client, scope Scope, prefix string, alive func(id string) bool) (fenced []string, err error) {
 	var ids []string
 	err = again(ctx, "txn: ListTransactions", func() (err error) {
 		ids, err = ongoing(ctx, cl, prefix)
@@ -33,7 +32,7 @@ func FenceStrangers(ctx context.Context, cl *kgo.Client, prefix string, alive fu
 		if alive(id) {
 			continue
 		}
-		if err := Fence(ctx, cl, id); err != nil {
+		if err := Fence(ctx, cl, scope, id); err != nil {
 			return fenced, err
 		}
 		fenced = append(fenced, id)
@@ -46,7 +45,7 @@ func FenceStrangers(ctx context.Context, cl *kgo.Client, prefix string, alive fu
 // It is for programs that are gone for good, and so wants the answer of every
 // broker, repeating until ctx ends. It returns the ids it fenced, also with an
 // error.
-func FenceAll(ctx context.Context, cl *kgo.Client, match func(id string) bool) (fenced []string, err error) {
+func FenceAll(ctx context.Context, cl *kgo.Client, scope Scope, match func(id string) bool) (fenced []string, err error) {
 	var ids []string
 	err = again(ctx, "txn: ListTransactions", func() (err error) {
 		ids, _, err = listed(ctx, cl, kmsg.NewPtrListTransactionsRequest(), match)
@@ -56,7 +55,7 @@ func FenceAll(ctx context.Context, cl *kgo.Client, match func(id string) bool) (
 		return nil, err
 	}
 	for _, id := range ids {
-		if err := Fence(ctx, cl, id); err != nil {
+		if err := Fence(ctx, cl, scope, id); err != nil {
 			return fenced, err
 		}
 		fenced = append(fenced, id)
@@ -102,23 +101,14 @@ func listed(ctx context.Context, cl *kgo.Client, req *kmsg.ListTransactionsReque
 
 // Fence takes the transactional id from whoever has it and aborts its open
 // transaction: InitProducerID, repeated until the abort is decided. Its former
-// owner can write nothing more.
-//
-// The markers of an aborted transaction are never written by hand
-// (WriteTxnMarkers): on a transaction whose coordinator lives that loses
-// records of a commit that reports success.
-func Fence(ctx context.Context, cl *kgo.Client, id string) error {
-	req := kmsg.NewPtrInitProducerIDRequest()
-	req.TransactionalID = &id
-	req.TransactionTimeoutMillis = int32(timeout.Milliseconds())
-	req.ProducerID, req.ProducerEpoch = -1, -1
-	err := again(ctx, fmt.Sprintf("txn: fencing %s", id), func() error {
-		resp, err := req.RequestWith(ctx, cl)
-		if err != nil {
-			return err
-		}
-		return withFix(kerr.ErrorForCode(resp.ErrorCode), id)
-	})
+// owner can write nothing more. Markers of its last transaction that brokers have
+// lost in scope are written.
+func Fence(ctx context.Context, cl *kgo.Client, scope Scope, id string) error {
+	err := settle(ctx, cl, scope, id)
+	if err == nil {
+		k := identity{id: id}
+		err = again(ctx, "txn: fencing "+id, func() error { return k.init(ctx, cl) })
+	}
 	if errors.Is(err, kerr.ProducerFenced) || errors.Is(err, kerr.InvalidProducerEpoch) {
 		return nil // somebody else took the id at the same moment: fenced as well
 	}

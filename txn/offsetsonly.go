@@ -49,23 +49,21 @@ func (p *Producer) CommitOffsets(ctx context.Context, m Member, offs Offsets) er
 	return nil
 }
 
-// initByHand is InitProducerID for an id that is not the client's own.
-func initByHand(ctx context.Context, cl *kgo.Client, k *identity) error {
+// init is InitProducerID, once, for an id that is not the client's own.
+func (k *identity) init(ctx context.Context, cl *kgo.Client) error {
 	req := kmsg.NewPtrInitProducerIDRequest()
 	req.TransactionalID = &k.id
 	req.TransactionTimeoutMillis = int32(timeout.Milliseconds())
 	req.ProducerID, req.ProducerEpoch = -1, -1
-	return again(ctx, "txn: InitProducerID of "+k.id, func() error {
-		resp, err := req.RequestWith(ctx, cl)
-		if err != nil {
-			return err
-		}
-		if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
-			return withFix(err, k.id)
-		}
-		k.pid, k.epoch = resp.ProducerID, resp.ProducerEpoch
-		return nil
-	})
+	resp, err := req.RequestWith(ctx, cl)
+	if err != nil {
+		return err
+	}
+	if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
+		return withFix(err, k.id)
+	}
+	k.pid, k.epoch = resp.ProducerID, resp.ProducerEpoch
+	return nil
 }
 
 // endByHand commits. A repeated request whose first copy came through is
@@ -92,10 +90,20 @@ func endByHand(ctx context.Context, cl *kgo.Client, k *identity) error {
 func (p *Producer) initBoth(ctx context.Context) error {
 	p.offsets.id = p.id + offsetsSuffix
 	second := make(chan error, 1)
-	go func() { second <- initByHand(ctx, p.cl, &p.offsets) }()
-	err := again(ctx, "txn: InitProducerID of "+p.id, func() (err error) {
+	go func() {
+		second <- p.initOne(ctx, p.offsets.id, func() error { return p.offsets.init(ctx, p.cl) })
+	}()
+	err := p.initOne(ctx, p.id, func() (err error) {
 		p.pid, p.epoch, err = p.cl.ProducerID(ctx)
 		return withFix(err, p.id)
 	})
 	return errors.Join(err, <-second)
+}
+
+// initOne sees the last transaction with an id ended before it takes the id.
+func (p *Producer) initOne(ctx context.Context, id string, init func() error) error {
+	if err := settle(ctx, p.cl, p.scope, id); err != nil {
+		return err
+	}
+	return again(ctx, "txn: InitProducerID of "+id, init)
 }

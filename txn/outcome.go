@@ -95,6 +95,7 @@ var sentinels = []struct {
 	{ErrUnknownOutcome, OutcomeUnknown},
 	{errFatal, OutcomeFatal},
 	{ErrClusterUnfit, OutcomeFatal},
+	{ErrLostMarkers, OutcomeFatal},
 	// The member is between two lives; the group will say which comes.
 	{ErrNoMember, OutcomeRejoin},
 	// The id's open transaction must be ended by Init, nothing else reaches it.
@@ -262,6 +263,9 @@ func judgeTransport(err error) Outcome {
 	}
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return OutcomeRetry // names of restarting brokers come back
+	}
+	if kgo.IsRetryableBrokerErr(err) {
+		return OutcomeRetry // a connection that died under the request, by errors that kgo does not export
 	}
 	if te, ok := errors.AsType[interface {
 		error

@@ -47,19 +47,23 @@ type Producer struct {
 	cl  *kgo.Client
 	log *zap.Logger
 
-	pid      int64 // who we are at the broker, as of the open transaction
-	epoch    int16
-	offsets  identity // of transactions that produce nothing
-	old      bool     // transaction.version below 2: offsets need AddOffsetsToTxn
-	open     bool
-	prepared bool
-	produced int64
-	added    map[TP]struct{}     // in the open transaction
-	topics   map[string]struct{} // that were ever added
-	fresh    bool                // some of them in the open transaction, see learn
-	addedAt  time.Time           // the last of them
-	spent    error               // the first error
-	witness  *witness
+	scope     Scope
+	pid       int64 // who we are at the broker, as of the open transaction
+	epoch     int16
+	offsets   identity // of transactions that produce nothing
+	old       bool     // transaction.version below 2: offsets need AddOffsetsToTxn
+	open      bool
+	prepared  bool
+	produced  int64
+	added     map[TP]struct{}     // in the open transaction
+	last      map[TP]struct{}     // in the one before, since Init
+	committed bool                // the one before
+	cut       cut                 // since it was begun
+	topics    map[string]struct{} // that were ever added
+	fresh     bool                // some of them in the open transaction, see learn
+	addedAt   time.Time           // the last of them
+	spent     error               // the first error
+	witness   *witness
 
 	promise func(*kgo.Record, error) // one for all records, so that none allocates
 	lost    atomic.Pointer[ProduceError]
@@ -81,12 +85,12 @@ func NewProducer(id string, opts ...kgo.Opt) (*Producer, error) {
 		kgo.MaxBufferedRecords(1<<20), // 50,000, the default, blocks bursts
 		kgo.ProducerBatchCompression(kgo.NoCompression()),
 	)
-	cl, w, err := witnessed(append(all, opts...))
-	if err != nil {
+	p := &Producer{id: id, log: zap.NewNop(), added: map[TP]struct{}{}, last: map[TP]struct{}{}, topics: map[string]struct{}{}}
+	p.promise = p.done
+	var err error
+	if p.cl, p.witness, err = witnessed(append(append(all, kgo.WithHooks(&p.cut)), opts...)); err != nil {
 		return nil, fmt.Errorf("txn: producer %s: %w", id, err)
 	}
-	p := &Producer{id: id, cl: cl, witness: w, log: zap.NewNop(), added: map[TP]struct{}{}, topics: map[string]struct{}{}}
-	p.promise = p.done
 	return p, nil
 }
 
@@ -95,6 +99,14 @@ func (p *Producer) WithLogger(log *zap.Logger) *Producer {
 	if log != nil {
 		p.log = log.With(zap.String("transactional_id", p.id))
 	}
+	return p
+}
+
+// WithScope says where transactions with this id write, for Init to make sure that the
+// last one has ended everywhere, and returns p. Without it Kafka 4.4 can lose
+// markers (KAFKA-20734), and with them the difference between a commit and an abort.
+func (p *Producer) WithScope(s Scope) *Producer {
+	p.scope = s
 	return p
 }
 

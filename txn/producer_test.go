@@ -252,7 +252,7 @@ func TestCommittedCallsBlockedUntilTheOwnerIsFenced(t *testing.T) {
 				t.Errorf("call %d says %d", calls, tries)
 			}
 			if tries == 3 {
-				fenced, err := FenceStrangers(w.ctx, w.ask, o.id[:len(o.id)-2], func(id string) bool { return id != o.id })
+				fenced, err := FenceStrangers(w.ctx, w.ask, Scope{}, o.id[:len(o.id)-2], func(id string) bool { return id != o.id })
 				if err != nil || len(fenced) != 1 || fenced[0] != o.id {
 					t.Errorf("fenced %v, %v", fenced, err)
 				}
@@ -273,7 +273,7 @@ func TestFenceStrangersSparesTheLiving(t *testing.T) {
 	both(t, func(t *testing.T, w *world) {
 		o := newOne(w)
 		w.must(o.step(o.p, "a", 1))
-		fenced, err := FenceStrangers(w.ctx, w.ask, o.id, func(string) bool { return true })
+		fenced, err := FenceStrangers(w.ctx, w.ask, Scope{}, o.id, func(string) bool { return true })
 		if err != nil || len(fenced) > 0 {
 			t.Fatal(fenced, err)
 		}

@@ -96,7 +96,7 @@ func TestSameIDTwice(t *testing.T) {
 		})
 		c.feed(20)
 		<-inHand
-		w.must(Fence(w.ctx, w.ask, id))
+		w.must(Fence(w.ctx, w.ask, Scope{}, id))
 		close(proceed)
 		c.copied(a)
 		c.check()
@@ -210,7 +210,7 @@ func chaos(net *proxy.Proxy, seed uint64) *atomic.Int64 {
 				return proxy.Action{DelayAnswer: time.Duration(rng.IntN(50)) * time.Millisecond}
 			}
 			e := codes[rng.IntN(len(codes))]
-			if req.Key() == kmsg.OffsetFetch.Int16() {
+			if req.Key() == kmsg.OffsetFetch.Int16() || req.Key() == kmsg.DescribeTransactions.Int16() {
 				e = codes[rng.IntN(2)]
 			}
 			return proxy.Action{Answer: proxy.Code(e), Act: rng.IntN(2) == 0}

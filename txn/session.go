@@ -133,13 +133,17 @@ func (s *Session) openProducer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.WithLogger(s.log).Init(ctx); err != nil {
+	if err := p.WithLogger(s.log).WithScope(s.scope()).Init(ctx); err != nil {
 		p.Close()
 		return err
 	}
 	s.prod, s.dangling = p, false
 	return nil
 }
+
+// scope is where lost markers would hold the Session up. Its outputs are the
+// handler's affair.
+func (s *Session) scope() Scope { return Scope{Group: s.cfg.Group, Logger: s.log} }
 
 // closeProducer gives the producer up, with everything it was reading.
 func (s *Session) closeProducer() {
@@ -193,7 +197,7 @@ func (s *Session) endDangling() {
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
 	for _, id := range []string{s.cfg.TransactionalID, s.cfg.TransactionalID + offsetsSuffix} {
-		if err := Fence(ctx, s.group.cl, id); err != nil {
+		if err := Fence(ctx, s.group.cl, s.scope(), id); err != nil {
 			s.log.Warn("an open transaction is left behind; it ends with the next start or its timeout",
 				zap.String("transactional_id", id), zap.Error(err))
 		}

@@ -58,6 +58,7 @@ var beside = map[string]string{
 // kits are test kits that are not named for the package they test.
 var kits = map[string]string{
 	"txn/internal/proxy": "txn",
+	"internal/ownkafka":  "txn",
 }
 
 // floor finds pkg's row in floors. A test kit stands on the floor of the package

@@ -124,7 +124,7 @@ func fenceIDs(cl *kgo.Client, app, dir string) error {
 	for worker := range childWorkers {
 		id := fmt.Sprintf("%s-@%s-%d", app, strings.TrimSpace(string(b)), worker)
 		for _, id := range []string{id, id + "-b"} { // two producers in turn
-			if err := txn.Fence(ctx, cl, id); err != nil {
+			if err := txn.Fence(ctx, cl, txn.Scope{Group: app}, id); err != nil {
 				return fmt.Errorf("fencing %s: %w", id, err)
 			}
 		}

@@ -78,6 +78,22 @@ func (t *Topic) FullName(app string) string {
 	return app + "-" + t.Name + "-repartition"
 }
 
+// TopicNames are all topics that are known by name: inputs, outputs, the app's own.
+func (g *Graph) TopicNames(app string) (names []string) {
+	for _, t := range g.Topics {
+		if !t.Dynamic && t.Pattern == nil {
+			names = append(names, t.FullName(app))
+		}
+	}
+	for _, s := range g.Stores {
+		if !s.NoChangelog && s.Source == nil {
+			names = append(names, s.ChangelogName(app))
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // A Reset says where a source begins when the group has no offset for it.
 type Reset struct {
 	End bool

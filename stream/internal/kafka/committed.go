@@ -55,9 +55,24 @@ func (w *waiting) blocked(ctx context.Context) {
 		w.log.Warn("could not fence what holds up the committed offsets; still waiting", zap.String("group", w.group), zap.Error(err))
 	case since > complainAfter && !w.complained:
 		w.complained = true
-		w.log.Warn("a transaction of a living member, or of another application, holds up the committed offsets; still waiting",
-			zap.String("group", w.group), zap.Duration("waited", since))
+		w.complain(ctx, since)
 	}
+}
+
+// complain is called once, when an unfinished transaction of somebody else's is all
+// that is left to wait for, or a marker that was lost.
+func (w *waiting) complain(ctx context.Context, since time.Duration) {
+	wrote, err := txn.WriteLostMarkers(ctx, w.cl, w.scope(w.group), func(id string) bool { return strings.HasPrefix(id, w.prefix) })
+	if len(wrote) > 0 && err == nil {
+		return
+	}
+	w.log.Warn("a transaction of a living member, or of another application, holds up the committed offsets; still waiting",
+		zap.String("group", w.group), zap.Duration("waited", since), zap.Error(err))
+}
+
+// scope is where an app's transactions write.
+func (a *admin) scope(group string) txn.Scope {
+	return txn.Scope{Group: group, Topics: a.cfg.Topics, Logger: a.log}
 }
 
 func (w *waiting) fence(ctx context.Context) ([]string, error) {
@@ -65,7 +80,7 @@ func (w *waiting) fence(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return txn.FenceStrangers(ctx, w.cl, w.prefix, func(id string) bool {
+	return txn.FenceStrangers(ctx, w.cl, w.scope(w.group), w.prefix, func(id string) bool {
 		instance, ok := instanceOf(id, w.prefix)
 		return !ok || members[instance] // what is not ours is left alone
 	})

@@ -31,6 +31,9 @@ type Config struct {
 	Brokers []string  // seeds, host:port
 	Client  []kgo.Opt // the user's: TLS, SASL, compression; they win over ours
 	Logger  *zap.Logger
+	// Topics are those that the app's transactions may write, where markers that
+	// the brokers have lost are looked for; see txn.Scope.
+	Topics []string
 	// AllowTransactionV1 goes on where transaction.version is below 2.
 	AllowTransactionV1 bool
 	// AtLeastOnce produces and commits without transactions.

@@ -83,7 +83,7 @@ func (t Takeover) run(ctx context.Context, a *admin) error {
 	if err != nil {
 		return err
 	}
-	fenced, err := txn.FenceAll(ctx, a.cl, streamsIDs(t.Group))
+	fenced, err := txn.FenceAll(ctx, a.cl, a.scope(t.Group), streamsIDs(t.Group))
 	if len(fenced) > 0 {
 		a.log.Info("fenced the transactional ids of Kafka Streams", zap.String("group", t.Group), zap.Strings("transactional ids", fenced))
 	}

@@ -36,7 +36,7 @@ func (b *broker) Txn(ctx context.Context, id string) (seam.Txn, error) {
 			t.closeProducers()
 			return nil, fmt.Errorf("transactional id %q: %w", role, err)
 		}
-		t.p[i] = p.WithLogger(b.log)
+		t.p[i] = p.WithLogger(b.log).WithScope(b.scope(b.cfg.AppID))
 	}
 	if err := t.init(ctx); err != nil {
 		t.closeProducers()

@@ -93,17 +93,7 @@ func (a *App) findTopics(ctx context.Context) error {
 
 // describeTopics asks for every topic that the graph names.
 func (a *App) describeTopics(ctx context.Context) error {
-	var names []string
-	for _, t := range a.graph.Topics {
-		if !t.Dynamic && t.Pattern == nil {
-			names = append(names, t.FullName(a.cfg.App))
-		}
-	}
-	for _, s := range a.graph.Stores {
-		if !s.NoChangelog && s.Source == nil {
-			names = append(names, s.ChangelogName(a.cfg.App))
-		}
-	}
+	names := a.graph.TopicNames(a.cfg.App)
 	if a.keepsTopology() {
 		names = append(names, a.topologyTopic())
 	}

@@ -72,12 +72,22 @@ func Code(e *kerr.Error) func(kmsg.Request) kmsg.Response {
 			offsetFetch(kreq.(*kmsg.OffsetFetchRequest), resp, e.Code)
 		case *kmsg.FindCoordinatorResponse:
 			findCoordinator(kreq.(*kmsg.FindCoordinatorRequest), resp, e.Code)
+		case *kmsg.DescribeTransactionsResponse:
+			describeTransactions(kreq.(*kmsg.DescribeTransactionsRequest), resp, e.Code)
 		case *kmsg.ProduceResponse:
 			produce(kreq.(*kmsg.ProduceRequest), resp, e.Code)
 		default:
 			panic(fmt.Sprintf("proxy: no way to say %s in an answer to %T", e.Message, kreq))
 		}
 		return kresp
+	}
+}
+
+func describeTransactions(req *kmsg.DescribeTransactionsRequest, resp *kmsg.DescribeTransactionsResponse, code int16) {
+	for _, id := range req.TransactionalIDs {
+		t := kmsg.NewDescribeTransactionsResponseTransactionState()
+		t.TransactionalID, t.ErrorCode, t.ProducerID, t.ProducerEpoch = id, code, -1, -1
+		resp.TransactionStates = append(resp.TransactionStates, t)
 	}
 }
 
