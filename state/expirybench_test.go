@@ -195,3 +195,34 @@ func BenchmarkExpiryJoin(b *testing.B) {
 	}
 	pace{d: d, ahead: ahead, one: one}.run(b)
 }
+
+// Rows of panes of a second are kept for ten, and each pane is read once, in order,
+// when it is over.
+func BenchmarkExpiryPanes(b *testing.B) {
+	const pane, kept = 1000, 10_000
+	d := openExpiry(b, state.Spec{Name: "s", Kind: state.KindWindow})
+	s, err := state.OpenWindow(d, "s", codec.String, codec.Int64)
+	must(b, err)
+	keys := keysOf(expiryRing)
+	enc := encodeAll(keys)
+	ahead := func(from int) { s.Touch(int64(1e6+from/expiryPerMs)/pane*pane, enc[from%len(keys):][:expiryAhead]) }
+	last := int64(0)
+	one := func(i int, ms int64) error {
+		start := ms / pane * pane
+		if start != last {
+			for _, err := range s.ByStart(last, last) {
+				if err != nil {
+					return err
+				}
+			}
+			s.Expire(start - kept)
+			last = start
+		}
+		ref, n, _, _, err := s.Find(keys[i%len(keys)], start)
+		if err == nil {
+			s.Set(ref, n+1, ms)
+		}
+		return err
+	}
+	pace{d: d, ahead: ahead, one: one}.run(b)
+}

@@ -41,13 +41,16 @@ func (f *windowFinals[K, A]) sendWindow(start int64) error {
 		return f.o.rowsFailed(f.node, err)
 	}
 	end := f.w.end(start)
+	_, views := f.kept.key.(codec.Owner[K])
+	var block []byte
 	for i := range run.rows {
-		k, err := f.kept.key.Decode(run.key(i))
+		encoded := run.key(i)
+		if views { // the run's memory is used again
+			block, encoded = inBlock(block, encoded)
+		}
+		k, err := f.kept.key.Decode(encoded)
 		if err != nil {
 			return f.o.rowsFailed(f.node, err)
-		}
-		if o, ok := f.kept.key.(codec.Owner[K]); ok {
-			k = o.Own(k) // the run's memory is used again
 		}
 		key, row := windowed(k, start, end), &run.rows[i]
 		for _, p := range f.ports {
@@ -74,4 +77,18 @@ func (f *windowFinals[K, A]) leave(start int64) error {
 		}
 	}
 	return nil
+}
+
+// viewBlock is for some hundred keys. Who keeps one of them keeps that much.
+const viewBlock = 4 << 10
+
+// inBlock copies b behind what is in block, or into a new one where there is no room.
+// Nothing in a block is ever changed.
+func inBlock(block, b []byte) (next, copied []byte) {
+	if len(block)+len(b) > cap(block) {
+		block = make([]byte, 0, max(viewBlock, len(b)))
+	}
+	at := len(block)
+	block = append(block, b...)
+	return block, block[at:len(block):len(block)]
 }

@@ -141,23 +141,22 @@ func describe(ctx context.Context, cl *kgo.Client, id string) (former, error) {
 	req := kmsg.NewPtrDescribeTransactionsRequest()
 	req.TransactionalIDs = []string{id}
 	resp, err := req.RequestWith(ctx, cl)
-	if err != nil {
-		return f, fmt.Errorf("describing transaction %s: %w", id, err)
-	}
-	for _, t := range resp.TransactionStates {
-		err := kerr.ErrorForCode(t.ErrorCode)
-		if errors.Is(err, kerr.TransactionalIDNotFound) {
-			continue
-		}
-		if err != nil {
-			return f, fmt.Errorf("describing transaction %s: %w", id, withFix(err, id))
-		}
-		f.state, f.pid, f.epoch = t.State, t.ProducerID, t.ProducerEpoch
-		for _, topic := range t.Topics {
-			for _, n := range topic.Partitions {
-				f.parts = append(f.parts, TP{Topic: topic.Topic, Partition: n}.String())
+	if err == nil {
+		for _, t := range resp.TransactionStates {
+			err = kerr.ErrorForCode(t.ErrorCode)
+			f.state, f.pid, f.epoch = t.State, t.ProducerID, t.ProducerEpoch
+			for _, topic := range t.Topics {
+				for _, n := range topic.Partitions {
+					f.parts = append(f.parts, TP{Topic: topic.Topic, Partition: n}.String())
+				}
 			}
 		}
+	}
+	if errors.Is(err, kerr.TransactionalIDNotFound) {
+		return former{identity: identity{id: id}}, nil
+	}
+	if err != nil {
+		return f, fmt.Errorf("describing transaction %s: %w", id, withFix(err, id))
 	}
 	return f, nil
 }
