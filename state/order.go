@@ -22,7 +22,7 @@ func lessItem(a, b treeItem) bool { return bytes.Compare(a.key, b.key) < 0 }
 // all others, as rows of the newest window are, is only appended.
 type order struct {
 	tree   *btree.BTreeG[treeItem] // nil if nobody scans
-	late   []lateItem              // changes that the tree does not have yet, in order of time
+	late   []lateItem              // changes that the tree does not have yet, as they came
 	keys   []byte                  // the block that holds the next keys
 	sorter keySorter
 	treed  uint64 // counts changes, late ones too

@@ -43,7 +43,7 @@ func (p *Producer) watchInit(ctx context.Context) (stop func()) {
 			if ctx.Err() != nil {
 				return
 			}
-			p.log.Warn("waiting for InitProducerID: the former transaction with this id is not ended yet, or its coordinator is away",
+			p.log.Warn("waiting for InitProducerID: the last transaction with this id is not ended yet, or its coordinator or the leader of a partition is away",
 				zap.Duration("waited", time.Since(start)), zap.String("state", f.state), zap.Strings("partitions", f.parts), zap.Error(err))
 		}
 	}()

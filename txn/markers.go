@@ -109,7 +109,8 @@ const slowAdd = 500 * time.Millisecond
 
 // tellLast is what settle does, for a Producer whose new transaction is open: once
 // something is produced in it, the two cannot be told apart any more. Where it may
-// not write markers it goes on: then the next commit ends the last one too.
+// not write markers of a commit it goes on: the next commit ends the last one too,
+// and to stop would be to abort it.
 func (p *Producer) tellLast(ctx context.Context) error {
 	if len(p.last) == 0 {
 		return nil
@@ -121,7 +122,7 @@ func (p *Producer) tellLast(ctx context.Context) error {
 	tps = slices.AppendSeq(tps, maps.Keys(p.last))
 	slices.SortFunc(tps, TP.Compare)
 	_, err = tellAll(ctx, p.cl, p.scope, identity{p.id, p.pid, p.epoch}, tps, p.committed)
-	if errors.Is(err, ErrLostMarkers) {
+	if errors.Is(err, ErrLostMarkers) && p.committed {
 		p.log.Warn("the next commit has to make up for markers that brokers have lost", zap.Error(err))
 		return nil
 	}
@@ -177,6 +178,9 @@ func (f *former) tell(ctx context.Context, cl *kgo.Client, scope Scope) (wrote b
 // tellAll ends in tps what producer k has left open there before its epoch.
 func tellAll(ctx context.Context, cl *kgo.Client, scope Scope, k identity, tps []TP, commit bool) (wrote bool, err error) {
 	lost, err := openBefore(ctx, cl, k, tps)
+	if err != nil {
+		return false, err
+	}
 	for _, x := range lost {
 		if err := x.write(ctx, cl, commit); err != nil {
 			return wrote, x.refused(err, commit)
@@ -185,7 +189,7 @@ func tellAll(ctx context.Context, cl *kgo.Client, scope Scope, k identity, tps [
 		scope.log().Warn("brokers had lost a marker of a transaction that has ended; it is written now",
 			zap.String("transactional_id", x.id), zap.Bool("committed", commit), zap.Stringer("partition", x.TP))
 	}
-	return wrote, err
+	return wrote, nil
 }
 
 func (s Scope) log() *zap.Logger {

@@ -62,12 +62,17 @@ func (w *waiting) blocked(ctx context.Context) {
 // complain is called once, when an unfinished transaction of somebody else's is all
 // that is left to wait for, or a marker that was lost.
 func (w *waiting) complain(ctx context.Context, since time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, complainAfter) // a partition may be without a leader for long
+	defer cancel()
 	wrote, err := txn.WriteLostMarkers(ctx, w.cl, w.scope(w.group), func(id string) bool { return strings.HasPrefix(id, w.prefix) })
-	if len(wrote) > 0 && err == nil {
+	what := "a transaction of a living member, or of another application, holds up the committed offsets; still waiting"
+	switch {
+	case len(wrote) > 0 && err == nil:
 		return
+	case errors.Is(err, txn.ErrLostMarkers):
+		what = "markers that brokers have lost hold up the committed offsets; still waiting"
 	}
-	w.log.Warn("a transaction of a living member, or of another application, holds up the committed offsets; still waiting",
-		zap.String("group", w.group), zap.Duration("waited", since), zap.Error(err))
+	w.log.Warn(what, zap.String("group", w.group), zap.Duration("waited", since), zap.Error(err))
 }
 
 // scope is where an app's transactions write.

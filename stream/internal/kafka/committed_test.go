@@ -5,6 +5,11 @@ import (
 	"time"
 
 	"github.com/semelstream/semel/internal/seam"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 )
 
 func TestCommittedHasPositionsAndMetadata(t *testing.T) {
@@ -105,6 +110,67 @@ func TestInstanceOfATransactionalID(t *testing.T) {
 		got, ok := instanceOf(id, "app-")
 		if got != want || ok != (want != "") {
 			t.Errorf("%s: %q, %v", id, got, ok)
+		}
+	}
+}
+
+// An instance is gone for good, and brokers have lost a marker of its last
+// transaction: whoever waits for the offsets writes it, or says who may.
+func TestWhoWaitsForLongLooksForLostMarkers(t *testing.T) {
+	for _, code := range []int16{0, kerr.ClusterAuthorizationFailed.Code} {
+		c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "out"))
+		ok(t, err)
+		t.Cleanup(c.Close)
+		var markers []kmsg.WriteTxnMarkersRequestMarker
+		answer := func(key kmsg.Key, fill func(kmsg.Request, kmsg.Response)) {
+			c.ControlKey(key.Int16(), func(req kmsg.Request) (kmsg.Response, error, bool) {
+				c.KeepControl()
+				resp := req.ResponseKind()
+				fill(req, resp)
+				return resp, nil, true
+			})
+		}
+		answer(kmsg.ListTransactions, func(_ kmsg.Request, r kmsg.Response) {
+			for _, id := range []string{"app-gone-0", "other"} {
+				x := kmsg.NewListTransactionsResponseTransactionState()
+				x.TransactionalID = id
+				resp := r.(*kmsg.ListTransactionsResponse)
+				resp.TransactionStates = append(resp.TransactionStates, x)
+			}
+		})
+		answer(kmsg.DescribeTransactions, func(req kmsg.Request, r kmsg.Response) {
+			x := kmsg.NewDescribeTransactionsResponseTransactionState()
+			x.TransactionalID, x.State, x.ProducerID, x.ProducerEpoch = req.(*kmsg.DescribeTransactionsRequest).TransactionalIDs[0], "CompleteCommit", 7, 3
+			r.(*kmsg.DescribeTransactionsResponse).TransactionStates = []kmsg.DescribeTransactionsResponseTransactionState{x}
+		})
+		answer(kmsg.DescribeProducers, func(_ kmsg.Request, r kmsg.Response) {
+			x := kmsg.NewDescribeProducersResponseTopicPartitionActiveProducer()
+			x.ProducerID, x.ProducerEpoch, x.CurrentTxnStartOffset = 7, 2, 0
+			p := kmsg.NewDescribeProducersResponseTopicPartition()
+			p.ActiveProducers = append(p.ActiveProducers, x)
+			r.(*kmsg.DescribeProducersResponse).Topics = []kmsg.DescribeProducersResponseTopic{{Topic: "out", Partitions: []kmsg.DescribeProducersResponseTopicPartition{p}}}
+		})
+		answer(kmsg.WriteTxnMarkers, func(req kmsg.Request, r kmsg.Response) {
+			markers = append(markers, req.(*kmsg.WriteTxnMarkersRequest).Markers...)
+			p := kmsg.NewWriteTxnMarkersResponseMarkerTopicPartition()
+			p.ErrorCode = code
+			r.(*kmsg.WriteTxnMarkersResponse).Markers = []kmsg.WriteTxnMarkersResponseMarker{{ProducerID: 7,
+				Topics: []kmsg.WriteTxnMarkersResponseMarkerTopic{{Topic: "out", Partitions: []kmsg.WriteTxnMarkersResponseMarkerTopicPartition{p}}}}}
+		})
+		core, logs := observer.New(zap.WarnLevel)
+		cfg := world{addrs: c.ListenAddrs()}.config(t)
+		cfg.Logger, cfg.Topics = zap.New(core), []string{"out"}
+		env, closeEnv, err := NewEnv(cfg)
+		ok(t, err)
+		w := &waiting{admin: env.Broker.(*broker).admin, group: "app", prefix: "app-"}
+		w.complain(ctx(t), complainAfter)
+		closeEnv()
+		if len(markers) != 1 || markers[0].ProducerEpoch != 2 || !markers[0].Committed {
+			t.Errorf("markers %+v", markers)
+		}
+		held := logs.FilterMessageSnippet("hold up the committed offsets").Len()
+		if told := logs.FilterMessageSnippet("had lost a marker").Len(); (told == 1) != (code == 0) || (held == 1) != (code != 0) {
+			t.Errorf("with code %d: %v", code, logs.All())
 		}
 	}
 }
