@@ -464,10 +464,19 @@ func awaitRow(l *live, rows stream.View[string, int64], key string, want int64) 
 	}
 }
 
+// grow returns when the broker says so too: it hears of it from its controller.
 func (l *live) grow(topic string, partitions int) {
 	l.t.Helper()
-	_, err := l.adm.UpdatePartitions(l.ctx(), partitions, topic)
+	ctx := l.ctx()
+	_, err := l.adm.UpdatePartitions(ctx, partitions, topic)
 	l.ok(err)
+	for {
+		d, err := l.adm.ListTopics(ctx, topic)
+		l.ok(err)
+		if len(d[topic].Partitions) == partitions {
+			return
+		}
+	}
 }
 
 // produceFresh writes a record with a client that knows a topic as it is now.
