@@ -280,21 +280,23 @@ func openBefore(ctx context.Context, cl *kgo.Client, k identity, tps []TP) (foun
 			for _, t := range shard.Resp.(*kmsg.DescribeProducersResponse).Topics {
 				for _, p := range t.Partitions {
 					err = worst(err, lookedInto(t.Topic, p.Partition, p.ErrorCode))
-					for _, x := range p.ActiveProducers {
-						if x.ProducerID == k.pid && x.ProducerEpoch < int32(k.epoch) && x.CurrentTxnStartOffset >= 0 {
-							found = append(found, open{
-								TP:          TP{Topic: t.Topic, Partition: p.Partition},
-								identity:    identity{k.id, k.pid, int16(x.ProducerEpoch)},
-								coordinator: max(x.CoordinatorEpoch, 0),
-							})
-						}
-					}
+					found = k.appendOpen(found, TP{Topic: t.Topic, Partition: p.Partition}, p.ActiveProducers)
 				}
 			}
 		}
 		return err
 	})
 	return found, err
+}
+
+// appendOpen adds those of a partition.
+func (k identity) appendOpen(found []open, tp TP, producers []kmsg.DescribeProducersResponseTopicPartitionActiveProducer) []open {
+	for _, x := range producers {
+		if x.ProducerID == k.pid && x.ProducerEpoch < int32(k.epoch) && x.CurrentTxnStartOffset >= 0 {
+			found = append(found, open{tp, identity{k.id, k.pid, int16(x.ProducerEpoch)}, max(x.CoordinatorEpoch, 0)})
+		}
+	}
+	return found
 }
 
 func lookedInto(topic string, partition int32, code int16) error {

@@ -91,9 +91,10 @@ func (p *Producer) initBoth(ctx context.Context) error {
 	p.offsets.id = p.id + offsetsSuffix
 	second := make(chan error, 1)
 	go func() {
-		second <- p.initOne(ctx, p.offsets.id, func() error { return p.offsets.init(ctx, p.cl) })
+		offsets := Scope{Group: p.scope.Group, Logger: p.scope.Logger} // it writes nothing else
+		second <- p.initOne(ctx, p.offsets.id, offsets, func() error { return p.offsets.init(ctx, p.cl) })
 	}()
-	err := p.initOne(ctx, p.id, func() (err error) {
+	err := p.initOne(ctx, p.id, p.scope, func() (err error) {
 		p.pid, p.epoch, err = p.cl.ProducerID(ctx)
 		return withFix(err, p.id)
 	})
@@ -101,8 +102,8 @@ func (p *Producer) initBoth(ctx context.Context) error {
 }
 
 // initOne sees the last transaction with an id ended before it takes the id.
-func (p *Producer) initOne(ctx context.Context, id string, init func() error) error {
-	if err := settle(ctx, p.cl, p.scope, id); err != nil {
+func (p *Producer) initOne(ctx context.Context, id string, scope Scope, init func() error) error {
+	if err := settle(ctx, p.cl, scope, id); err != nil {
 		return err
 	}
 	return again(ctx, "txn: InitProducerID of "+id, init)
